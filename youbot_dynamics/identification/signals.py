@@ -339,7 +339,7 @@ class RecordedArm:
     signals: ArmSignals  # positions [rad] and efforts [N m] at the stamps [s]
     speed: Vector  # (s, n) as reported by the driver, at the times of `signals` [rad/s]
     # Times (c,) [s] and commanded torques (c, n) [N m]; None without torque commands
-    asked: tuple[Vector, Vector] | None
+    torque_commands: tuple[Vector, Vector] | None
     left_out: int  # readings with a missing number in one of their fields
     beyond: float = 0.0  # largest excess of angles over the limits of their joints [rad]
 
@@ -366,12 +366,12 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
     left_out = int(np.count_nonzero(~sound))
     sound[sound] = _first_of_each(time[sound])  # as `ArmSignals` does, so that the speeds stay beside them
     signals = ArmSignals(time[sound], states.position[sound], states.effort[sound], number)
-    asked = None
+    torque_commands = None
     topic = find_topic(recording, "arm_torque_commands", chosen)
     if topic is not None:
         commands = recording.joint_states(topic, joints)
-        asked = times_of(commands) if time is states.stamp else commands.received, commands.effort
-    return RecordedArm(states.topic, signals, states.velocity[sound], asked, left_out, beyond)
+        torque_commands = times_of(commands) if time is states.stamp else commands.received, commands.effort
+    return RecordedArm(states.topic, signals, states.velocity[sound], torque_commands, left_out, beyond)
 
 
 def excess_of_angles(thing: str, position: ArrayLike, robot: Robot) -> float:

@@ -39,9 +39,9 @@ from youbot_dynamics.identification.arm_friction._rows import (
     ArmFrictionModel,
     JointRows,
     block_length,
+    joint_refusal,
+    joint_regressors,
     joint_rows,
-    refusal_of,
-    regressors_of,
 )
 from youbot_dynamics.identification.arm_friction._windows import shortest
 from youbot_dynamics.identification.least_squares import (
@@ -56,18 +56,18 @@ from youbot_dynamics.identification.least_squares import (
 from youbot_dynamics.identification.signals import ArmSignals
 
 # Effect on the torques below which a combination of inertial parameters is not included in the first fit [N m].
-_ROUGHLY = 0.005
-# Smallest ratio of its effect to the residual's standard error over all rows. Combinations left out keep their nominal
-# values, which biases the friction of a small joint.
-_CLEARLY = 5.0
-# Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], with which
-# they are taken into account; else bodies and friction of the joint explain as much.
-_WIDEST, _LONGEST_DELAY = (0.05, 0.005), 0.05
+_FIRST_EFFECT = 0.005
+# Smallest ratio of the effect of a combination to the residual's standard error over all rows. Combinations that are
+# not fitted keep their nominal values, which biases the friction of a small joint.
+_LEAST_SIGNIFICANCE = 5.0
+# Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], for which
+# they are fitted; otherwise bodies and friction of the joint explain the torques equally well.
+_LARGEST_HALF_WIDTHS, _LONGEST_DELAY = (0.05, 0.005), 0.05
 FAR = 0.2  # scale, less 1, that is further off than torque constants scatter
-_MEASURE = "it is the measure of the others, or these data do not tell its scale"
-_ROUNDS, _LAST = 6, 2  # fits in all, and how many of them are without the scales that are not known
-# Combined standard errors, and share of a value, by which it may change with windows of half the length.
-_MOVED, _ALIKE = 2.0, 0.01
+_REFERENCE_JOINT = "it is the measure of the others, or these data do not tell its scale"
+_ITERATIONS, _FINAL_ITERATIONS = 6, 2  # number of fits, and of the last fits without the scales that are undetermined
+# Largest change of a value with windows of half the length, in combined standard errors and relative to the value.
+_LARGEST_CHANGE, _LARGEST_RELATIVE_CHANGE = 2.0, 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class ArmFriction:
 
     model: ArmFrictionModel  # what was fitted
     joints: tuple[JointFit, ...]  # [n]
-    # Combinations of inertial parameters that the data determine, as differences from the nominal tree; without a tree
+    # Combinations of inertial parameters that the data determine, as differences from the nominal tree; without a tree,
     # inertia and weight of each joint
     inertial: tuple[Estimate, ...] = ()
     readings: tuple[Estimate, ...] = ()  # scale of the efforts of each joint, and their delay; empty without a tree
@@ -100,9 +100,9 @@ class ArmFriction:
         """
         if self.model.tree is None or self.base is None or not len(self.values):
             return np.zeros(0)
-        changed = inertial_parameters(self.model.tree)
-        changed[self.base.columns] += self.values[: len(self.base.columns)]
-        return changed
+        parameters = inertial_parameters(self.model.tree)
+        parameters[self.base.columns] += self.values[: len(self.base.columns)]
+        return parameters
 
     @property
     def reading_values(self) -> Vector:
@@ -116,23 +116,23 @@ class ArmFriction:
         The band is that of the model, from the covariance of its values; readings also have their own noise.
         """
         row = self.rows[k]
-        table = regressors_of(self.rows, k, row, self.base, self.offsets, self.scaled)
+        table = joint_regressors(self.rows, k, row, self.base, self.offsets, self.scaled)
         assert self.fit is not None  # rows exist only with a fit
         covariance = np.nan_to_num(self.fit.covariance)
         variance = np.einsum("ri,ij,rj->r", table, covariance, table)
-        half = self.fit.reach(1.0) * np.sqrt(np.maximum(variance, 0.0))
-        return row.known + table @ self.values, half
+        half_width = self.fit.half_width(1.0) * np.sqrt(np.maximum(variance, 0.0))
+        return row.known + table @ self.values, half_width
 
     def explained_in(self, recordings: Sequence[ArmSignals]) -> dict[str, float]:
-        """R^2 of the torque of each joint in other recordings, or other parts of them, for validation."""
+        """R^2 of the torque of each joint in recordings that were not fitted, or parts of them, for validation."""
         tables = joint_rows(self.model, self.model.windows(recordings))
         shares = {}
-        for k, fitted in enumerate(self.rows):
-            row = tables[fitted.joint]
+        for k, fitted_row in enumerate(self.rows):
+            row = tables[fitted_row.joint]
             if self.base is not None:
                 row = row.linearised(self.base.columns, self.values, self.reading_values[k])
-            table = regressors_of(self.rows, k, row, self.base, self.offsets, self.scaled)
-            shares[self.model.joint_names[fitted.joint]] = row.explained(table @ self.values)
+            table = joint_regressors(self.rows, k, row, self.base, self.offsets, self.scaled)
+            shares[self.model.joint_names[fitted_row.joint]] = row.explained(table @ self.values)
         return shares
 
 
@@ -144,168 +144,190 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
     changes by more than 2 combined standard errors; a value that still changes with the shortest windows is refused.
     The last change counts as an error. Slow readings begin with wider windows, so that there are shorter ones.
     """
-    least = shortest(recordings)
-    if 2.0 * least > 1.5 * model.half_width:
-        model = dataclasses.replace(model, half_width=2.0 * least)
-    found = _identify(recordings, model)
+    shortest_half_width = shortest(recordings)
+    if 2.0 * shortest_half_width > 1.5 * model.half_width:
+        model = dataclasses.replace(model, half_width=2.0 * shortest_half_width)
+    identification = _identify(recordings, model)
     while True:
         if not model.stribeck_speeds:
-            found = with_stribeck(found)
-        half = max(0.5 * found.model.half_width, least)
-        if half >= found.model.half_width:
-            return found
-        finer = _identify(recordings, dataclasses.replace(found.model, half_width=half))
-        moved = _moved(found, finer)
-        if not moved:
-            return _widened(found, finer)
-        if half == least:
-            return _without(finer, moved)
-        found = finer
+            identification = with_stribeck(identification)
+        half_width = max(0.5 * identification.model.half_width, shortest_half_width)
+        if half_width >= identification.model.half_width:
+            return identification
+        finer = _identify(recordings, dataclasses.replace(identification.model, half_width=half_width))
+        changed = _window_dependent(identification, finer)
+        if not changed:
+            return _with_window_errors(identification, finer)
+        if half_width == shortest_half_width:
+            return _refuse_estimates(finer, changed)
+        identification = finer
 
 
-def _moved(found: ArmFriction, finer: ArmFriction) -> dict[str, str]:
-    """Names of identified values in `finer` that differ from `found`, with the reason to refuse them.
+def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, str]:
+    """Names of identified values in `finer` that differ from those in `coarser`, with the reason to refuse them.
 
     Combinations of inertial parameters of a tree are not included, because other windows may determine other
     combinations.
     """
     before, after = (
-        [*(one.inertial if one.base is None else ()), *(each for joint in one.joints for each in joint.estimates)]
-        for one in (found, finer)
+        [
+            *(identification.inertial if identification.base is None else ()),
+            *(estimate for joint in identification.joints for estimate in joint.estimates),
+        ]
+        for identification in (coarser, finer)
     )
-    known, moved = {one.name: one for one in before}, {}
-    for other in after:
-        one = known.get(other.name, other)
-        near = max(_MOVED * math.hypot(one.standard_error, other.standard_error), _ALIKE * abs(other.value))
+    known, reasons = {estimate.name: estimate for estimate in before}, {}
+    for finer_estimate in after:
+        estimate = known.get(finer_estimate.name, finer_estimate)
+        tolerance = max(
+            _LARGEST_CHANGE * math.hypot(estimate.standard_error, finer_estimate.standard_error),
+            _LARGEST_RELATIVE_CHANGE * abs(finer_estimate.value),
+        )
         # A value that only the shorter windows determine cannot be compared.
-        if other.identified and not abs(one.value - other.value) <= near:
-            told = f"give {one.value:.3g} {one.unit}" if math.isfinite(one.value) else "do not determine it"
-            moved[other.name] = (
-                f"windows of +-{1e3 * found.model.half_width:.0f} ms {told}, windows of "
-                f"+-{1e3 * finer.model.half_width:.0f} ms give {other.value:.3g}; needed: a higher rate of readings, "
-                "or slower motion"
+        if finer_estimate.identified and not abs(estimate.value - finer_estimate.value) <= tolerance:
+            result = (
+                f"give {estimate.value:.3g} {estimate.unit}" if math.isfinite(estimate.value) else "do not determine it"
             )
-    return moved
+            reasons[finer_estimate.name] = (
+                f"windows of +-{1e3 * coarser.model.half_width:.0f} ms {result}, windows of "
+                f"+-{1e3 * finer.model.half_width:.0f} ms give {finer_estimate.value:.3g}; needed: a higher rate of "
+                "readings, or slower motion"
+            )
+    return reasons
 
 
-def _widened(found: ArmFriction, finer: ArmFriction) -> ArmFriction:
-    """The identification with what windows of half the length change as an error of each friction value."""
-    if found.fit is None or finer.fit is None:
-        return found
-    fit, joints = found.fit, []
+def _with_window_errors(identification: ArmFriction, finer: ArmFriction) -> ArmFriction:
+    """The identification with the change by windows of half the length added to each friction value's error."""
+    if identification.fit is None or finer.fit is None:
+        return identification
+    fit, joints = identification.fit, []
     unknowns = {unknown.name: unknown for unknown in fit.unknowns}
-    after = {estimate.name: estimate.value for joint in finer.joints for estimate in joint.estimates}
+    finer_values = {estimate.name: estimate.value for joint in finer.joints for estimate in joint.estimates}
     rows = {finer.model.joint_names[row.joint]: (k, row) for k, row in enumerate(finer.rows)}
     first = len(finer.values) - len(PARTS) * len(rows)
 
-    def widened(one: Estimate, unknown: Unknown, other: float) -> Estimate:
-        if not (one.identified and math.isfinite(other)):
-            return one
-        error = math.hypot(one.standard_error, one.value - other)
-        return judge(unknown, one.value, error, fit.reach(error))
+    def widen(estimate: Estimate, unknown: Unknown, finer_value: float) -> Estimate:
+        if not (estimate.identified and math.isfinite(finer_value)):
+            return estimate
+        error = math.hypot(estimate.standard_error, estimate.value - finer_value)
+        return judge(unknown, estimate.value, error, fit.half_width(error))
 
-    for joint in found.joints:
+    for joint in identification.joints:
         if joint.name not in rows:  # refused by the shorter windows
             joints.append(finer[joint.name])
             continue
         estimates = tuple(
-            widened(one, unknowns.get(one.name, Unknown(one.name, one.unit)), after.get(one.name, math.nan))
-            for one in joint.estimates
+            widen(
+                estimate,
+                unknowns.get(estimate.name, Unknown(estimate.name, estimate.unit)),
+                finer_values.get(estimate.name, math.nan),
+            )
+            for estimate in joint.estimates
         )
         totals = []
-        for one in joint.totals:
-            (k, row), speed = rows[joint.name], float(one.name.rsplit("_", 1)[1])
-            other = total_friction(finer.fit, joint.name, row, speed, first + len(PARTS) * k)
-            totals.append(widened(one, Unknown(one.name, one.unit, low=0.0, resolution=TOTAL), other.value))
+        for estimate in joint.totals:
+            (k, row), speed = rows[joint.name], float(estimate.name.rsplit("_", 1)[1])
+            finer_total = total_friction(finer.fit, joint.name, row, speed, first + len(PARTS) * k)
+            totals.append(
+                widen(estimate, Unknown(estimate.name, estimate.unit, low=0.0, resolution=TOTAL), finer_total.value)
+            )
         joints.append(dataclasses.replace(joint, estimates=estimates, totals=tuple(totals)))
-    return dataclasses.replace(found, joints=tuple(joints))
+    return dataclasses.replace(identification, joints=tuple(joints))
 
 
-def _without(found: ArmFriction, moved: Mapping[str, str]) -> ArmFriction:
-    """The identification without the estimates in `moved`, and without the total friction of their joints."""
+def _refuse_estimates(identification: ArmFriction, refusals: Mapping[str, str]) -> ArmFriction:
+    """The identification with the estimates in `refusals` and the total friction of their joints refused."""
 
-    def refused(estimates: Sequence[Estimate], reason: str = "") -> tuple[Estimate, ...]:
-        reasons = [moved.get(one.name, reason) for one in estimates]
+    def refused(estimates: Sequence[Estimate], default: str = "") -> tuple[Estimate, ...]:
+        reasons = [refusals.get(estimate.name, default) for estimate in estimates]
         return tuple(
-            dataclasses.replace(one, verdict=refusal(why)) if why and one.identified else one
-            for one, why in zip(estimates, reasons, strict=True)
+            dataclasses.replace(estimate, verdict=refusal(reason)) if reason and estimate.identified else estimate
+            for estimate, reason in zip(estimates, reasons, strict=True)
         )
 
     joints = []
-    for joint in found.joints:
-        why = next((moved[one.name] for one in joint.estimates if one.name in moved), "")
-        joints.append(dataclasses.replace(joint, estimates=refused(joint.estimates), totals=refused(joint.totals, why)))
-    return dataclasses.replace(found, joints=tuple(joints), inertial=refused(found.inertial))
+    for joint in identification.joints:
+        reason = next((refusals[estimate.name] for estimate in joint.estimates if estimate.name in refusals), "")
+        joints.append(
+            dataclasses.replace(joint, estimates=refused(joint.estimates), totals=refused(joint.totals, reason))
+        )
+    return dataclasses.replace(identification, joints=tuple(joints), inertial=refused(identification.inertial))
 
 
 def _identify(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmFriction:
     """Identification with the windows and Stribeck curves of the model."""
     windows = model.windows(recordings)
-    refused = {name: refusal_of(recordings, windows, j) for j, name in enumerate(model.joint_names)}
+    refused = {name: joint_refusal(recordings, windows, j) for j, name in enumerate(model.joint_names)}
     if all(refused.values()):
-        return ArmFriction(model, tuple(refused_joint(*pair) for pair in refused.items()))
+        return ArmFriction(model, tuple(refused_joint(*name_and_reason) for name_and_reason in refused.items()))
     names = model.joint_names
     rows = tuple(row for row in joint_rows(model, windows) if not refused[names[row.joint]])
-    found = _of_joints(model, {name: refused_joint(name, reason) for name, reason in refused.items() if reason}, rows)
-    right = {one.name.removesuffix("_scale") for one in found.readings if one.value > -1.0}
-    wrong = {joint.name: AGAINST for joint in found.joints if joint["coulomb"].verdict == refusal(AGAINST)}
-    wrong = {name: reason for name, reason in wrong.items() if name not in right}
-    if model.tree is None or not wrong or len(wrong) == len(rows):
-        return found
-    # The other joints share their bodies with these, which bend them.
-    left_out = {name: refused_joint(name, reason) for name, reason in (refused | wrong).items() if reason}
-    return _of_joints(model, left_out, tuple(row for row in rows if names[row.joint] not in wrong))
+    identification = _identify_joints(
+        model, {name: refused_joint(name, reason) for name, reason in refused.items() if reason}, rows
+    )
+    correct_sign = {scale.name.removesuffix("_scale") for scale in identification.readings if scale.value > -1.0}
+    wrong_sign = {
+        joint.name: AGAINST for joint in identification.joints if joint["coulomb"].verdict == refusal(AGAINST)
+    }
+    wrong_sign = {name: reason for name, reason in wrong_sign.items() if name not in correct_sign}
+    if model.tree is None or not wrong_sign or len(wrong_sign) == len(rows):
+        return identification
+    # Joints with the wrong sign bias the bodies, which all joints share.
+    excluded = {name: refused_joint(name, reason) for name, reason in (refused | wrong_sign).items() if reason}
+    return _identify_joints(model, excluded, tuple(row for row in rows if names[row.joint] not in wrong_sign))
 
 
-def _of_joints(model: ArmFrictionModel, left_out: Mapping[str, JointFit], rows: tuple[JointRows, ...]) -> ArmFriction:
-    """Identification from rows of all joints but those that are left out."""
+def _identify_joints(
+    model: ArmFrictionModel, excluded: Mapping[str, JointFit], rows: tuple[JointRows, ...]
+) -> ArmFriction:
+    """Identification from the rows of all joints that are not excluded."""
     if model.tree is None:
-        return _solved(model, left_out, rows, None, (), 1)
-    base, loads = _felt(model.tree, rows), [float(np.mean(row.known**2)) for row in rows]
+        return _solve(model, excluded, rows, None, (), 1)
+    base, loads = _base_parameters(model.tree, rows), [float(np.mean(row.known**2)) for row in rows]
 
-    def relative_to(measure: int) -> ArmFriction:
-        scaled = (*(k != measure for k in range(len(rows))), True)
-        return _solved(model, left_out, rows, base, scaled, _ROUNDS)
+    def with_reference(reference: int) -> ArmFriction:
+        scaled = (*(k != reference for k in range(len(rows))), True)
+        return _solve(model, excluded, rows, base, scaled, _ITERATIONS)
 
-    measure = int(np.argmax(loads))
-    found = relative_to(measure)
-    scales = [one.value for one in found.readings[:-1] if math.isfinite(one.value)]
+    reference = int(np.argmax(loads))
+    identification = with_reference(reference)
+    scales = [estimate.value for estimate in identification.readings[:-1] if math.isfinite(estimate.value)]
     if len(scales) < 2 or np.count_nonzero(np.abs(scales) > FAR) <= 0.5 * len(scales):
-        return found
-    loads[measure] = 0.0  # most joints differ from it: it is the one that is off
-    return relative_to(int(np.argmax(loads)))
+        return identification
+    loads[reference] = 0.0  # most joints differ from the reference: its own scale is wrong
+    return with_reference(int(np.argmax(loads)))
 
 
-def _solved(
+def _solve(
     model: ArmFrictionModel,
-    left_out: Mapping[str, JointFit],
+    excluded: Mapping[str, JointFit],
     rows: tuple[JointRows, ...],
     base: BaseParameters | None,
     scaled: tuple[bool, ...],
-    rounds: int,
+    iterations: int,
 ) -> ArmFriction:
-    """Identification from rows of all joints but those that are left out, in a number of rounds for the scales."""
+    """Identification from the rows of all joints that are not excluded, with a number of iterations for the scales."""
     offsets = tuple(row.has_offset(row.body if base is None else row.body[:, base.columns]) for row in rows)
     try:
         fit = _fit(rows, model, base, offsets, scaled)
-        for left in reversed(range(rounds - 1)):  # a scale times a change of the bodies is not linear
+        for remaining in reversed(range(iterations - 1)):  # a scale times a change of the bodies is not linear
             assert base is not None
             readings = fit.estimates[len(base.columns) : len(base.columns) + len(scaled)]
-            scaled = scaled if left >= _LAST else _known(fit, readings)
-            scales = np.nan_to_num([one.value for one in readings]) * scaled
+            scaled = scaled if remaining >= _FINAL_ITERATIONS else _determined(fit, readings)
+            scales = np.nan_to_num([estimate.value for estimate in readings]) * scaled
             values = np.nan_to_num(fit.values)
             rows = tuple(row.linearised(base.columns, values, scales[k]) for k, row in enumerate(rows))
             fit = _fit(rows, model, base, offsets, scaled)
-    except IdentificationError as few:
-        little = f"only {few.got}; needed: {few.expected}"
-        joints = tuple(left_out.get(name) or refused_joint(name, little) for name in model.joint_names)
+    except IdentificationError as problem:
+        reason = f"only {problem.got}; needed: {problem.expected}"
+        joints = tuple(excluded.get(name) or refused_joint(name, reason) for name in model.joint_names)
         return ArmFriction(model, joints, base=base, rows=rows)
     values = np.nan_to_num([estimate.value for estimate in fit.estimates])
     first = len(values) - len(PARTS) * len(rows)
     bodies = first - len(scaled)
-    fitted = dict(left_out)
+    fitted = dict(excluded)
     for k, row in enumerate(rows):
-        name, table = model.joint_names[row.joint], regressors_of(rows, k, row, base, offsets, scaled)
+        name, table = model.joint_names[row.joint], joint_regressors(rows, k, row, base, offsets, scaled)
         hidden = row.hidden_by_weight(row.body if base is None else row.body[:, base.columns])
         fitted[name] = joint_fit(fit, name, row, row.explained(table @ values), first + len(PARTS) * k, hidden)
     joints = tuple(fitted[name] for name in model.joint_names)
@@ -313,30 +335,30 @@ def _solved(
     return ArmFriction(model, joints, inertial, readings, base, fit, rows, values, offsets, scaled)
 
 
-def _known(fit: Fit, readings: Sequence[Estimate]) -> tuple[bool, ...]:
-    """Whether each scale and the delay, which come last, are known well enough; a delay must be plausible besides.
+def _determined(fit: Fit, readings: Sequence[Estimate]) -> tuple[bool, ...]:
+    """Whether the interval of each scale, then of the delay, is narrow enough; a delay must also be plausible.
 
-    A scale may have any size: a wrong torque constant or gear ratio of one joint must not bend the bodies of all.
+    A scale may have any size: a wrong torque constant or gear ratio of one joint must not bias the bodies of all.
     """
     *scales, delay = readings
-    reaches = [fit.reach(one.standard_error) for one in scales]
+    half_widths = [fit.half_width(scale.standard_error) for scale in scales]
     narrow = [
-        reach <= max(_WIDEST[0] * max(1.0, abs(1.0 + one.value)), abs(one.value) - FAR)
-        for one, reach in zip(scales, reaches, strict=True)
+        half_width <= max(_LARGEST_HALF_WIDTHS[0] * max(1.0, abs(1.0 + scale.value)), abs(scale.value) - FAR)
+        for scale, half_width in zip(scales, half_widths, strict=True)
     ]
-    prompt = fit.reach(delay.standard_error) <= _WIDEST[1] and abs(delay.value) <= _LONGEST_DELAY
+    prompt = fit.half_width(delay.standard_error) <= _LARGEST_HALF_WIDTHS[1] and abs(delay.value) <= _LONGEST_DELAY
     return (*map(bool, narrow), bool(prompt))
 
 
-def _felt(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
-    """Combinations of inertial parameters whose effect exceeds the unexplained torque of the rows."""
-    rough = felt_parameters(tree, np.concatenate([row.body for row in rows]), _ROUGHLY)
+def _base_parameters(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
+    """Combinations of inertial parameters with an effect that exceeds the unexplained torque of the rows."""
+    preliminary = felt_parameters(tree, np.concatenate([row.body for row in rows]), _FIRST_EFFECT)
     weighted = []
     for row in rows:
-        table = np.hstack([row.body[:, rough.columns], row.friction()])
-        weighted.append(_noise_weight(table, row.torque - row.known) * row.body)
-    together = np.concatenate(weighted)
-    return felt_parameters(tree, together, _CLEARLY / math.sqrt(len(together)))
+        columns = np.hstack([row.body[:, preliminary.columns], row.friction()])
+        weighted.append(_noise_weight(columns, row.torque - row.known) * row.body)
+    table = np.concatenate(weighted)
+    return felt_parameters(tree, table, _LEAST_SIGNIFICANCE / math.sqrt(len(table)))
 
 
 def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameters | None) -> list[Unknown]:
@@ -345,7 +367,7 @@ def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameter
         known = uncertainty(model.tree)[base.columns]
         for name, unit, size in zip(base.names, base.units, known, strict=True):
             unknowns.append(Unknown(f"{name}_change", unit, resolution=float(size)))
-        unknowns += [Unknown(f"{name}_scale", "1", resolution=0.05, unexcited=_MEASURE) for name in names]
+        unknowns += [Unknown(f"{name}_scale", "1", resolution=0.05, unexcited=_REFERENCE_JOINT) for name in names]
         unknowns.append(Unknown("effort_delay", "s", resolution=0.01, unexcited="these data do not tell it"))
     else:
         for name in names:
@@ -375,11 +397,13 @@ def _fit(
     block = block_length(rows, len(unknowns))
     pieces = []
     for k, row in enumerate(rows):
-        table, target = regressors_of(rows, k, row, base, offsets, scaled), row.torque - row.known
+        table, target = joint_regressors(rows, k, row, base, offsets, scaled), row.torque - row.known
         weight = _noise_weight(table, target)
         for number in np.unique(row.recording):
-            of = row.recording == number
-            pieces.append(Rows(row.time[of], weight * table[of], weight * target[of], None, int(number), block))
+            selected = row.recording == number
+            pieces.append(
+                Rows(row.time[selected], weight * table[selected], weight * target[selected], None, int(number), block)
+            )
     return least_squares(pieces, unknowns)
 
 
@@ -387,47 +411,48 @@ def _noise_weight(table: Vector, target: Vector) -> float:
     """1 / residual of a joint fitted alone [1/(N m)], so that a large joint does not dominate a small one."""
     lengths = np.linalg.norm(table, axis=0)
     scaled = table[:, lengths > 0.0] / lengths[lengths > 0.0]
-    left = target - scaled @ np.linalg.lstsq(scaled, target, rcond=1e-6)[0]
-    return 1.0 / max(float(np.sqrt(np.mean(left**2))), 1e-3)
+    residual = target - scaled @ np.linalg.lstsq(scaled, target, rcond=1e-6)[0]
+    return 1.0 / max(float(np.sqrt(np.mean(residual**2))), 1e-3)
 
 
 _SPEEDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.8)  # values of v_s tried [rad/s]
-_SEEN = 0.5  # largest v_s over the fastest speed; above it, or below the slowest speed, part of the curve is missing
-_WORTH = 0.9  # share of the unexplained torque that may remain if a curve is accepted
-_CORRECTIONS, _FARTHEST = 2, 0.3  # steps from the best value to the solution, and the largest of them in log(v_s)
+# Largest v_s over the fastest speed; above it, or below the slowest speed, part of the curve is missing.
+_LARGEST_SPEED_RATIO = 0.5
+_LARGEST_REMAINDER = 0.9  # share of the unexplained torque that may remain if a curve is accepted
+_NEWTON_STEPS, _LARGEST_STEP = 2, 0.3  # steps from the best value to the solution, and the largest of them in log(v_s)
 
 
-def with_stribeck(found: ArmFriction) -> ArmFriction:
-    """Add a Stribeck curve to those joints whose torque it explains better.
+def with_stribeck(identification: ArmFriction) -> ArmFriction:
+    """Add a Stribeck curve to the joints with torques that it explains better.
 
-    (coulomb + stribeck exp(-(v/v_s)^2)) sign v; v_s is nonlinear and is tried in steps, joint after joint, and then
-    solved for; its error is an unknown of the fit, and so part of the intervals of the others. A curve is kept if it
-    removes at least a tenth of the unexplained torque of the joint, with friction within its physical bounds. Static
-    friction at zero speed is then coulomb + stribeck; the verdicts state whether the two are identifiable separately.
-    `found` was identified without Stribeck curves.
+    (coulomb + stribeck exp(-(v/v_s)^2)) sign v; v_s is nonlinear and is searched on a grid, joint after joint, and then
+    solved for; its error is an unknown of the fit, and so part of the intervals of the remaining unknowns. A curve is
+    accepted if it removes at least a tenth of the unexplained torque of the joint, with friction within its physical
+    bounds. Static friction at zero speed is then coulomb + stribeck; the verdicts state whether the two are
+    identifiable separately. `identification` has no Stribeck curves.
     """
-    best, rubbing = found, {found.model.joint_names[row.joint] for row in found.rows}
-    left_out = {joint.name: joint for joint in found.joints if joint.name not in rubbing}
-    for k, row in enumerate(found.rows if found.fit is not None else ()):
-        name = found.model.joint_names[row.joint]
+    best, sliding = identification, {identification.model.joint_names[row.joint] for row in identification.rows}
+    excluded = {joint.name: joint for joint in identification.joints if joint.name not in sliding}
+    for k, row in enumerate(identification.rows if identification.fit is not None else ()):
+        name = identification.model.joint_names[row.joint]
         slowest, fastest = np.quantile(np.abs(row.speed), (0.05, 1.0))
-        without = best
+        previous = best
 
-        def tried(speed: float, joint: int = row.joint, plain: ArmFriction = without) -> ArmFriction:
-            speeds = [plain.model.stribeck_speed(j) for j in range(len(plain.model.joint_names))]
+        def with_speed(speed: float, joint: int = row.joint, start: ArmFriction = previous) -> ArmFriction:
+            speeds = [start.model.stribeck_speed(j) for j in range(len(start.model.joint_names))]
             speeds[joint] = speed
-            model = dataclasses.replace(plain.model, stribeck_speeds=tuple(speeds))
-            rows = tuple(dataclasses.replace(one, stribeck_speed=speeds[one.joint]) for one in plain.rows)
-            return _solved(model, left_out, rows, plain.base, plain.scaled, 1)
+            model = dataclasses.replace(start.model, stribeck_speeds=tuple(speeds))
+            rows = tuple(dataclasses.replace(row, stribeck_speed=speeds[row.joint]) for row in start.rows)
+            return _solve(model, excluded, rows, start.base, start.scaled, 1)
 
-        steps = [tried(speed) for speed in _SPEEDS if slowest <= speed <= _SEEN * fastest]
-        better = max(steps, key=lambda one: one[name].explained, default=best)
-        if 1.0 - better[name].explained < _WORTH * (1.0 - best[name].explained):
-            best = better
-            for _ in range(_CORRECTIONS):
-                own = best.values[len(best.values) - len(PARTS) * (len(best.rows) - k) :]
-                rise, bend = own[PARTS.index("stribeck")], own[PARTS.index("bend")]
-                step = float(np.clip(bend / rise, -_FARTHEST, _FARTHEST)) if rise > 0.0 else 0.0
+        candidates = [with_speed(speed) for speed in _SPEEDS if slowest <= speed <= _LARGEST_SPEED_RATIO * fastest]
+        candidate = max(candidates, key=lambda trial: trial[name].explained, default=best)
+        if 1.0 - candidate[name].explained < _LARGEST_REMAINDER * (1.0 - best[name].explained):
+            best = candidate
+            for _ in range(_NEWTON_STEPS):
+                values = best.values[len(best.values) - len(PARTS) * (len(best.rows) - k) :]
+                stribeck, bend = values[PARTS.index("stribeck")], values[PARTS.index("bend")]
+                step = float(np.clip(bend / stribeck, -_LARGEST_STEP, _LARGEST_STEP)) if stribeck > 0.0 else 0.0
                 speed = best.model.stribeck_speed(row.joint) * math.exp(step)
-                best = tried(float(np.clip(speed, slowest, _SEEN * fastest)))
+                best = with_speed(float(np.clip(speed, slowest, _LARGEST_SPEED_RATIO * fastest)))
     return best

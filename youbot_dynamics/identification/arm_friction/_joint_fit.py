@@ -1,4 +1,4 @@
-"""Friction of one joint as the fit of all tells it: coefficients, totals at three speeds, and their verdicts."""
+"""Friction of one joint from the fit of all joints: coefficients, totals at three speeds, and their verdicts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from youbot_dynamics.identification.least_squares import Estimate, Fit, Unknown,
 AGAINST = "the efforts of this joint have the wrong sign relative to its friction: check their sign"
 
 _CONSTANT = "the joint slid at one speed only, which determines only the total friction there; needed: two speeds"
-_ONE_WAY = "the joint slid in one direction only, so weight and friction look the same; needed: both directions"
-_FALLING = "friction decreases with speed and no Stribeck curve explains it: friction at low speed is unknown"
-_BEYOND = "the best fit has a negative Coulomb torque: the model lacks an effect, such as a delay of the efforts"
+_ONE_DIRECTION = "the joint slid in one direction only, so weight and friction look the same; needed: both directions"
+_DECREASING = "friction decreases with speed and no Stribeck curve explains it: friction at low speed is unknown"
+_NEGATIVE_COULOMB = (
+    "the best fit has a negative Coulomb torque: the model lacks an effect, such as a delay of the efforts"
+)
 TOTAL = 0.01  # [N m] interval that is narrow enough for any total friction
 
 
@@ -25,7 +27,7 @@ class JointFit:
     """Fit of one joint."""
 
     name: str  # of the joint
-    estimates: tuple[Estimate, ...]  # Coulomb and viscous friction and offset, and more if the model has them
+    estimates: tuple[Estimate, ...]  # Coulomb and viscous friction, Stribeck term if the model has one, and offset
     explained: float  # R^2 of its torque over the windows used
     windows: int  # number of them
     speeds: tuple[float, float]  # smallest and largest speed in them [rad/s]: the valid range of the friction
@@ -38,40 +40,45 @@ class JointFit:
 
 
 def refused_joint(joint: str, reason: str) -> JointFit:
-    """A joint without any identified value."""
+    """Fit of a joint with every value refused for one reason."""
     units = (("coulomb", "N m"), ("viscous", "N m s/rad"), ("offset", "N m"))
-    estimates = tuple(undetermined(Unknown(f"{joint}_{what}", unit), reason) for what, unit in units)
+    estimates = tuple(undetermined(Unknown(f"{joint}_{quantity}", unit), reason) for quantity, unit in units)
     return JointFit(joint, estimates, math.nan, 0, (math.nan, math.nan))
 
 
-def joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: int, hidden: bool) -> JointFit:
+def joint_fit(fit: Fit, name: str, row: JointRows, explained: float, first: int, hidden: bool) -> JointFit:
     """Estimates of one joint with verdicts that depend on its motion; `hidden` means that weight hides its friction."""
-    estimates = list(found.estimates[first : first + PARTS.index("bend")])
+    estimates = list(fit.estimates[first : first + PARTS.index("bend")])
     speeds = np.abs(row.speed)
-    at = [np.mean(speeds)] if row.one_speed else [np.quantile(speeds, share) for share in (0.05, 0.5, 0.95)]
-    totals = [total_friction(found, name, row, float(speed), first) for speed in at]
-    errors = np.sqrt(np.nan_to_num(np.diag(found.covariance)[first : first + 2]))
-    beyond = found.values[first : first + 2] < -found.reach(1.0) * errors
+    evaluated = [np.mean(speeds)] if row.one_speed else [np.quantile(speeds, share) for share in (0.05, 0.5, 0.95)]
+    totals = [total_friction(fit, name, row, float(speed), first) for speed in evaluated]
+    errors = np.sqrt(np.nan_to_num(np.diag(fit.covariance)[first : first + 2]))
+    negative = fit.values[first : first + 2] < -fit.half_width(1.0) * errors
     if hidden:
         estimates, totals = (
-            [undetermined(Unknown(one.name, one.unit), _ONE_WAY) for one in group] for group in (estimates, totals)
+            [undetermined(Unknown(estimate.name, estimate.unit), _ONE_DIRECTION) for estimate in group]
+            for group in (estimates, totals)
         )
-    elif totals[len(at) // 2].bound is not None:
-        # The others were solved again with this one at its bound.
+    elif totals[len(evaluated) // 2].bound is not None:
+        # The remaining values were solved for again with this total at its bound.
         estimates[1:3], totals = (
-            [dataclasses.replace(one, verdict=refusal(AGAINST)) if one.identified else one for one in group]
+            [
+                dataclasses.replace(estimate, verdict=refusal(AGAINST)) if estimate.identified else estimate
+                for estimate in group
+            ]
             for group in (estimates[1:3], totals)
         )
         estimates[0] = dataclasses.replace(estimates[0], verdict=refusal(AGAINST))
     elif row.one_speed:
-        estimates[:2] = [undetermined(Unknown(one.name, one.unit), _CONSTANT) for one in estimates[:2]]
-    elif beyond[0]:
+        estimates[:2] = [undetermined(Unknown(estimate.name, estimate.unit), _CONSTANT) for estimate in estimates[:2]]
+    elif negative[0]:
         estimates[1:2], totals = (
-            [dataclasses.replace(one, verdict=refusal(_BEYOND)) for one in group] for group in (estimates[1:2], totals)
+            [dataclasses.replace(estimate, verdict=refusal(_NEGATIVE_COULOMB)) for estimate in group]
+            for group in (estimates[1:2], totals)
         )
-    elif row.stribeck_speed == 0.0 and beyond[1]:
+    elif row.stribeck_speed == 0.0 and negative[1]:
         estimates[0], totals[0] = (
-            dataclasses.replace(one, verdict=refusal(_FALLING)) for one in (estimates[0], totals[0])
+            dataclasses.replace(estimate, verdict=refusal(_DECREASING)) for estimate in (estimates[0], totals[0])
         )
     if row.stribeck_speed == 0.0:
         del estimates[PARTS.index("stribeck")]
@@ -79,22 +86,22 @@ def joint_fit(found: Fit, name: str, row: JointRows, explained: float, first: in
     return JointFit(name, tuple(estimates), explained, len(row.time), limits, tuple(totals))
 
 
-def total_friction(found: Fit, name: str, row: JointRows, speed: float, first: int) -> Estimate:
-    """Total friction at a speed, coefficients within their bounds; the interval is that without bounds."""
-    one = np.array([1.0, speed, 0.0, 0.0, 0.0])
+def total_friction(fit: Fit, name: str, row: JointRows, speed: float, first: int) -> Estimate:
+    """Total friction at a speed from coefficients within their bounds; its interval is that without bounds."""
+    columns = np.array([1.0, speed, 0.0, 0.0, 0.0])
     if row.stribeck_speed > 0.0:
-        one[[PARTS.index("stribeck"), PARTS.index("bend")]] = np.ravel(
+        columns[[PARTS.index("stribeck"), PARTS.index("bend")]] = np.ravel(
             stribeck_share(np.array([speed]), row.stribeck_speed)
         )
-    own = slice(first, first + len(PARTS))
-    one = np.where(np.isfinite(found.values[own]), one, 0.0)
+    part = slice(first, first + len(PARTS))
+    columns = np.where(np.isfinite(fit.values[part]), columns, 0.0)
     unknown = Unknown(f"{name}_total_at_{speed:.3g}", "N m", low=0.0, resolution=TOTAL)
-    if not np.any(one):
+    if not np.any(columns):
         return undetermined(unknown, _CONSTANT)
-    matrix = np.zeros((1, len(found.unknowns)))
-    matrix[0, own] = one
-    free = found.combination(matrix, [unknown])[0]
-    if free.bound is not None or all(estimate.bound is None for estimate in found.estimates[own]):
-        return free
-    bounded = float(one @ np.nan_to_num([estimate.value for estimate in found.estimates[own]]))
-    return judge(unknown, bounded, free.standard_error, found.reach(free.standard_error))
+    matrix = np.zeros((1, len(fit.unknowns)))
+    matrix[0, part] = columns
+    unbounded = fit.combination(matrix, [unknown])[0]
+    if unbounded.bound is not None or all(estimate.bound is None for estimate in fit.estimates[part]):
+        return unbounded
+    bounded = float(columns @ np.nan_to_num([estimate.value for estimate in fit.estimates[part]]))
+    return judge(unknown, bounded, unbounded.standard_error, fit.half_width(unbounded.standard_error))

@@ -30,12 +30,12 @@ from youbot_dynamics.identification.least_squares import Estimate, Rows, Unknown
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
 
 REACH = 0.05  # [rad] used on either side of a reversal
-_BEFORE = 0.01  # [rad]
-_MOST = 4000  # readings of a reversal
+_START_DISTANCE = 0.01  # used before a reversal [rad]
+_MOST_READINGS = 4000  # readings of a reversal
 _FEWEST = 6
-_AROUND = 0.02  # averaging time of positions before they are differentiated to accelerations [s]
-_STILL = 0.008  # [s]
-_FINER = 8  # cubic interpolation points between two readings, since the turning point falls between readings
+_ACCELERATION_MEAN = 0.02  # averaging time of positions before they are differentiated to accelerations [s]
+_POSITION_MEAN = 0.008  # averaging time of positions in the path of the bristle [s]
+_REFINEMENT = 8  # cubic interpolation points between two readings, since the turning point falls between readings
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +45,11 @@ class Reversals:
     count: int  # of reversals
     number: Indices  # (r,) number of the reversal of each reading
     torque: Vector  # (r,) friction without its viscous part, minus its mean over the reversal [N m]
-    way: Vector  # (r,) distance since the reversal, negative before it [rad]
+    distance: Vector  # (r,) distance since the reversal, negative before it [rad]
     paths: list[Vector]  # positions on a finer grid, one array per recording [rad]
     steps: list[Vector]  # times of these grids [s]
-    places: Indices  # (r,) index of each reading in the grid of its recording
-    sources: Indices  # (r,) index of its recording
+    indices: Indices  # (r,) index of each reading in the grid of its recording
+    recording: Indices  # (r,) index of the recording of each reading
     rate: float  # readings per second
 
     def columns(self, steepness: float) -> Vector:
@@ -63,17 +63,19 @@ class Reversals:
         for k, (path, time) in enumerate(zip(self.paths, self.steps, strict=True)):
             share = np.empty(len(path))
             bend(path, steepness, share)
-            of = self.sources == k
-            shares[of] = share[self.places[of]]
-            rates[of] = np.gradient(share, time)[self.places[of]]
-        return np.column_stack([_centred(self.number, shares), _centred(self.number, rates) / steepness])
+            selected = self.recording == k
+            shares[selected] = share[self.indices[selected]]
+            rates[selected] = np.gradient(share, time)[self.indices[selected]]
+        return np.column_stack(
+            [_minus_group_mean(self.number, shares), _minus_group_mean(self.number, rates) / steepness]
+        )
 
 
-def _centred(number: Indices, values: Vector) -> Vector:
+def _minus_group_mean(number: Indices, values: Vector) -> Vector:
     """Values (r,) minus the mean of those with the same number (r,)."""
-    _, place, counts = np.unique(number, return_inverse=True, return_counts=True)
-    apart: Vector = values - (np.bincount(place, values) / counts)[place]
-    return apart
+    _, index, counts = np.unique(number, return_inverse=True, return_counts=True)
+    deviation: Vector = values - (np.bincount(index, values) / counts)[index]
+    return deviation
 
 
 @compiled
@@ -82,45 +84,45 @@ def bend(path: Vector, steepness: float, share: Vector) -> None:
 
     It is exact between the points; the steepness is sigma0 / coulomb [1/rad].
     """
-    bent = 0.0
+    deflection = 0.0
     share[0] = 0.0
     for k in range(1, len(path)):
-        way = path[k] - path[k - 1]
-        if way != 0.0:
-            end = 1.0 if way > 0.0 else -1.0
-            bent = end + (bent - end) * np.exp(-steepness * abs(way))
-        share[k] = bent
+        step = path[k] - path[k - 1]
+        if step != 0.0:
+            end = 1.0 if step > 0.0 else -1.0
+            deflection = end + (deflection - end) * np.exp(-steepness * abs(step))
+        share[k] = deflection
 
 
-def near_reversals(recordings: Sequence[ArmSignals], found: ArmFriction, joint: int) -> Reversals | None:
-    """Readings near the reversals of joint number `joint` in `found.rows`; None without any.
+def near_reversals(recordings: Sequence[ArmSignals], identification: ArmFriction, joint: int) -> Reversals | None:
+    """Readings near the reversals of joint number `joint` in `identification.rows`; None without reversals.
 
     Identified weight, inertia and viscous friction of the arm are subtracted.
     """
-    place = found.rows[joint].joint
-    nominal = found.model.tree
-    tree = None if nominal is None else with_inertial_parameters(nominal, found.parameters)
-    numbers, torques, ways, places, sources = [], [], [], [], []
+    column = identification.rows[joint].joint
+    nominal = identification.model.tree
+    tree = None if nominal is None else with_inertial_parameters(nominal, identification.parameters)
+    numbers, torques, distances, indices, recording_indices = [], [], [], [], []
     paths, steps, rates, count = [], [], [], 0
-    for source, signals in enumerate(recordings):
+    for recording_index, signals in enumerate(recordings):
         signals = dataclasses.replace(signals, time=even_stamps(signals.time, signals.position))
-        time, position = signals.time, signals.position[:, place]
-        fine = np.interp(np.arange((len(time) - 1) * _FINER + 1) / _FINER, np.arange(len(time)), time)
-        paths.append(_smooth_path(time, position, fine))
-        steps.append(fine + np.arange(len(fine)) * 1e-12)
+        time, position = signals.time, signals.position[:, column]
+        fine_time = np.interp(np.arange((len(time) - 1) * _REFINEMENT + 1) / _REFINEMENT, np.arange(len(time)), time)
+        paths.append(_smooth_path(time, position, fine_time))
+        steps.append(fine_time + np.arange(len(fine_time)) * 1e-12)
         rates.append((len(time) - 1) / max(float(time[-1] - time[0]), 1e-9))
-        for first, turn, last in _pieces(position):
-            index = np.arange(first, last)[:_MOST]
-            friction = _friction_torque(signals, found, tree, joint, index)
-            ok = np.isfinite(friction)
-            if np.count_nonzero(ok) < _FEWEST:
+        for first, turn, last in _reversal_pieces(position):
+            index = np.arange(first, last)[:_MOST_READINGS]
+            friction = _friction_torque(signals, identification, tree, joint, index)
+            finite = np.isfinite(friction)
+            if np.count_nonzero(finite) < _FEWEST:
                 continue
-            index = index[ok]
+            index = index[finite]
             numbers.append(np.full(len(index), count))
-            torques.append(friction[ok])
-            ways.append(np.where(index >= turn, 1.0, -1.0) * np.abs(position[index] - position[turn]))
-            places.append(index * _FINER)
-            sources.append(np.full(len(index), source))
+            torques.append(friction[finite])
+            distances.append(np.where(index >= turn, 1.0, -1.0) * np.abs(position[index] - position[turn]))
+            indices.append(index * _REFINEMENT)
+            recording_indices.append(np.full(len(index), recording_index))
             count += 1
     if not count:
         return None
@@ -128,31 +130,31 @@ def near_reversals(recordings: Sequence[ArmSignals], found: ArmFriction, joint: 
     return Reversals(
         count,
         number,
-        _centred(number, np.concatenate(torques)),
-        np.concatenate(ways),
+        _minus_group_mean(number, np.concatenate(torques)),
+        np.concatenate(distances),
         paths,
         steps,
-        np.concatenate(places),
-        np.concatenate(sources),
+        np.concatenate(indices),
+        np.concatenate(recording_indices),
         float(np.median(rates)),
     )
 
 
-def _smooth_path(time: Vector, position: Vector, fine: Vector) -> Vector:
-    """Positions at times `fine` (f,) from a cubic through means over 8 ms of positions (s,) at times (s,).
+def _smooth_path(time: Vector, position: Vector, fine_time: Vector) -> Vector:
+    """Positions at times `fine_time` (f,) from a cubic through means over 8 ms of positions (s,) at times (s,).
 
     Without the means, encoder quantisation at high rates would look like motion back and forth.
     """
-    together = max(1, round(_STILL / float(np.median(np.diff(time)))))
-    groups = len(time) // together
-    middles = time[: groups * together].reshape(groups, together).mean(axis=1)
-    means = position[: groups * together].reshape(groups, together).mean(axis=1)
-    fresh = np.concatenate([[True], np.diff(middles) > 0.0])
-    path: Vector = CubicSpline(middles[fresh], means[fresh])(np.clip(fine, middles[0], middles[-1]))
+    group_size = max(1, round(_POSITION_MEAN / float(np.median(np.diff(time)))))
+    groups = len(time) // group_size
+    middles = time[: groups * group_size].reshape(groups, group_size).mean(axis=1)
+    means = position[: groups * group_size].reshape(groups, group_size).mean(axis=1)
+    increasing = np.concatenate([[True], np.diff(middles) > 0.0])
+    path: Vector = CubicSpline(middles[increasing], means[increasing])(np.clip(fine_time, middles[0], middles[-1]))
     return path
 
 
-def _pieces(position: Vector) -> list[tuple[int, int, int]]:
+def _reversal_pieces(position: Vector) -> list[tuple[int, int, int]]:
     """First reading, turning point and last reading (exclusive) of each reversal of positions (s,)."""
     pieces = []
     turns = turning_points(position)
@@ -163,46 +165,48 @@ def _pieces(position: Vector) -> list[tuple[int, int, int]]:
         after = np.abs(position[turn:end] - position[turn])
         if not (len(before) and before.max() > REACH and after.max() > REACH):
             continue
-        first = begin + int(np.flatnonzero(before > _BEFORE)[-1])
+        first = begin + int(np.flatnonzero(before > _START_DISTANCE)[-1])
         last = turn + int(np.flatnonzero(after > REACH)[0])
         pieces.append((first, int(turn), last))
     return pieces
 
 
-def _friction_torque(signals: ArmSignals, found: ArmFriction, tree: Tree | None, joint: int, index: Indices) -> Vector:
+def _friction_torque(
+    signals: ArmSignals, identification: ArmFriction, tree: Tree | None, joint: int, index: Indices
+) -> Vector:
     """Torque (r,) of the readings `index` (r,) minus bodies and viscous friction; NaN at the ends of the recording."""
-    row, values = found.rows[joint], found.values
+    row, values = identification.rows[joint], identification.values
     time = signals.time[index]
     # Smoothed over at most one period of the driver, because the acceleration changes quickly while the bristles bend.
-    together = max(1, round(_AROUND / float(np.median(np.diff(signals.time)))))
-    first = max(0, int(index[0]) - 4 * together)
-    groups = min(len(signals.time) - first, int(index[-1]) - first + 5 * together) // together
+    group_size = max(1, round(_ACCELERATION_MEAN / float(np.median(np.diff(signals.time)))))
+    first = max(0, int(index[0]) - 4 * group_size)
+    groups = min(len(signals.time) - first, int(index[-1]) - first + 5 * group_size) // group_size
     if groups < _FEWEST:
         return np.full(len(index), np.nan)
-    span = slice(first, first + groups * together)
-    middles = signals.time[span].reshape(groups, together).mean(axis=1)
-    table = signals.position[span].reshape(groups, together, -1).mean(axis=1)
+    span = slice(first, first + groups * group_size)
+    middles = signals.time[span].reshape(groups, group_size).mean(axis=1)
+    table = signals.position[span].reshape(groups, group_size, -1).mean(axis=1)
     if np.any(np.diff(middles) <= 0.0):
         return np.full(len(index), np.nan)
     curve = CubicSpline(middles, table)
     speed, acceleration, position = curve(time, 1), curve(time, 2), signals.position[index]
     if tree is not None:
-        scale = 1.0 + found.reading_values[joint]
+        scale = 1.0 + identification.reading_values[joint]
         bodies = scale * tree.inverse_dynamics(position, speed, acceleration)[:, row.joint]
     else:
-        own = [acceleration[:, row.joint]]
-        if found.model.weighed:
-            own += [np.sin(position[:, row.joint]), np.cos(position[:, row.joint])]
-        bodies = np.column_stack(own) @ values[len(own) * joint : len(own) * (joint + 1)]
-    viscous = values[len(values) - len(PARTS) * (len(found.rows) - joint) + 1] * speed[:, row.joint]
-    left: Vector = signals.torque[index, row.joint] - bodies - viscous
-    left[(time < middles[1]) | (time > middles[-2])] = np.nan
-    return left
+        columns = [acceleration[:, row.joint]]
+        if identification.model.weighed:
+            columns += [np.sin(position[:, row.joint]), np.cos(position[:, row.joint])]
+        bodies = np.column_stack(columns) @ values[len(columns) * joint : len(columns) * (joint + 1)]
+    viscous = values[len(values) - len(PARTS) * (len(identification.rows) - joint) + 1] * speed[:, row.joint]
+    friction: Vector = signals.torque[index, row.joint] - bodies - viscous
+    friction[(time < middles[1]) | (time > middles[-2])] = np.nan
+    return friction
 
 
 _SLOWEST_RATE = 500.0  # rate of readings below which sigma1 is not estimated [1/s]
 _STEEPEST, _FLATTEST = 3e5, 30.0  # range of sigma0 / coulomb in the search [1/rad]
-_END = 1.01  # ratio to the softest value within which the search ended at its bound, not at a minimum
+_BOUND_MARGIN = 1.01  # ratio to the softest value within which the search ended at its bound, not at a minimum
 _FEWEST_IN_TRANSITION = 2.0  # mean number of readings during the transition of a reversal
 _TRANSITION = 3.0  # length of the transition in units of coulomb / sigma0
 _SMOOTHING = 0.05
@@ -218,76 +222,81 @@ class Bristles:
     reversals: int = 0
 
 
-def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: str) -> Bristles:
+def fit_bristles(recordings: Sequence[ArmSignals], identification: ArmFriction, joint: str) -> Bristles:
     """Identify sigma0 of one joint, and sigma1 if the rate of readings allows.
 
     The torque near each reversal, minus identified weight, inertia and viscous friction, is coulomb times a function of
     the distance with one unknown, sigma0 / coulomb, which is searched. Each reversal has its own constant for errors of
-    the bodies. The blocks of the intervals are reversals. The recordings are those of `found`, or others of the same
-    arm.
+    the bodies. The blocks of the intervals are reversals. The recordings are those of `identification`, or different
+    recordings of the same arm.
     """
-    places = [k for k, row in enumerate(found.rows) if found.model.joint_names[row.joint] == joint]
-    if not places or found.fit is None:
-        return _refused(found[joint].estimates[0].verdict.removeprefix("not identifiable: "))
-    near = near_reversals(recordings, found, places[0])
-    if near is None:
+    fitted = [k for k, row in enumerate(identification.rows) if identification.model.joint_names[row.joint] == joint]
+    if not fitted or identification.fit is None:
+        return _refused(identification[joint].estimates[0].verdict.removeprefix("not identifiable: "))
+    reversals = near_reversals(recordings, identification, fitted[0])
+    if reversals is None:
         return _refused("the joint never reversed while it slid")
 
     def misfit(log: float) -> float:
-        table = near.columns(math.exp(log))
-        left = near.torque - table @ _solved(table, near.torque)
-        return float(left @ left)
+        table = reversals.columns(math.exp(log))
+        residual = reversals.torque - table @ _solve(table, reversals.torque)
+        return float(residual @ residual)
 
     grid = np.linspace(math.log(_FLATTEST), math.log(_STEEPEST), 40)
     k = int(np.argmin([misfit(float(log)) for log in grid]))
     bounds = (float(grid[max(0, k - 1)]), float(grid[min(len(grid) - 1, k + 1)]))
     steepness = math.exp(float(minimize_scalar(misfit, bounds=bounds, method="bounded").x))
-    bending = (near.way > 0.0) & (near.way < _TRANSITION / steepness)
-    seen = float(np.count_nonzero(bending)) / near.count
-    coulomb = _solved(near.columns(steepness), near.torque)[0]
-    if seen < _FEWEST_IN_TRANSITION or k == len(grid) - 1:
+    bending = (reversals.distance > 0.0) & (reversals.distance < _TRANSITION / steepness)
+    transition_readings = float(np.count_nonzero(bending)) / reversals.count
+    coulomb = _solve(reversals.columns(steepness), reversals.torque)[0]
+    if transition_readings < _FEWEST_IN_TRANSITION or k == len(grid) - 1:
         slower = "reverse more slowly, or record at a higher rate"
-        reason = f"only {seen:.1f} readings fall into the transition of a reversal: {slower}"
+        reason = f"only {transition_readings:.1f} readings fall into the transition of a reversal: {slower}"
     elif not coulomb > 0.0:
         reason = "the torque at the reversals shows no friction, or its sign is wrong"
-    elif steepness < _FLATTEST * _END:
+    elif steepness < _FLATTEST * _BOUND_MARGIN:
         reason = f"sigma0 is below {_FLATTEST:g} times the Coulomb torque per radian, the lower bound of the search"
     else:
         try:
-            return _about(near, steepness, seen)
+            return _linearised(reversals, steepness, transition_readings)
         except IdentificationError:
-            asked = steepness * coulomb
-            reason = f"{near.count} reversals are too few for an interval; their fit gives {asked:.3g} N m/rad"
-    return _refused(reason, near.count)
+            stiffness = steepness * coulomb
+            reason = f"{reversals.count} reversals are too few for an interval; their fit gives {stiffness:.3g} N m/rad"
+    return _refused(reason, reversals.count)
 
 
-def _solved(table: Vector, torque: Vector) -> Vector:
+def _solve(table: Vector, torque: Vector) -> Vector:
     """Coulomb torque and sigma1 (2,) for columns (r, 2) and torques (r,); neither can be negative."""
     return np.asarray(nnls(table, torque)[0], dtype=np.float64)
 
 
-def _about(near: Reversals, steepness: float, seen: float) -> Bristles:
+def _linearised(reversals: Reversals, steepness: float, transition_readings: float) -> Bristles:
     """Estimates from the linearised fit about the solution."""
-    table, step = near.columns(steepness), 1e-3
-    values = _solved(table, near.torque)
-    steeper, flatter = (near.columns(steepness * math.exp(sign * step)) @ values for sign in (1.0, -1.0))
+    table, step = reversals.columns(steepness), 1e-3
+    values = _solve(table, reversals.torque)
+    steeper, flatter = (reversals.columns(steepness * math.exp(sign * step)) @ values for sign in (1.0, -1.0))
     unknowns = [Unknown("coulomb", "N m"), _SIGMA1, Unknown("logarithm of the steepness", "1")]
     columns = np.column_stack([table, (steeper - flatter) / (2.0 * step)])
-    fit = least_squares([Rows(near.number.astype(np.float64) + 0.5, columns, near.torque)], unknowns, robust=False)
+    fit = least_squares(
+        [Rows(reversals.number.astype(np.float64) + 0.5, columns, reversals.torque)], unknowns, robust=False
+    )
     # sigma0 = coulomb x steepness, so relative errors add up.
     coulomb, errors = float(values[0]), fit.covariance[np.ix_([0, 2], [0, 2])]
     relative, sigma0 = np.array([1.0 / coulomb, 1.0]), coulomb * steepness
     # Errors common to all reversals do not appear in their scatter: half a reading in the transition, and 5 % from the
     # smoothing of the positions. Both were measured on simulated arms with known bristles.
-    common = max(_SMOOTHING, 0.5 / seen)
+    common = max(_SMOOTHING, 0.5 / transition_readings)
     error = sigma0 * math.hypot(math.sqrt(float(relative @ errors @ relative)), common)
-    stiffness = judge(_SIGMA0, sigma0, error, fit.reach(error))
+    stiffness = judge(_SIGMA0, sigma0, error, fit.half_width(error))
     error = math.hypot(math.sqrt(float(fit.covariance[1, 1])), common * float(values[1]))
-    damping = judge(_SIGMA1, float(values[1]), error, fit.reach(error))
-    if near.rate < 0.95 * _SLOWEST_RATE:
-        slow = f"{near.rate:.0f} Hz is too slow for an effect that lasts milliseconds; {_SLOWEST_RATE:.0f} Hz is needed"
+    damping = judge(_SIGMA1, float(values[1]), error, fit.half_width(error))
+    if reversals.rate < 0.95 * _SLOWEST_RATE:
+        slow = (
+            f"{reversals.rate:.0f} Hz is too slow for an effect that lasts milliseconds; "
+            f"{_SLOWEST_RATE:.0f} Hz is needed"
+        )
         damping = undetermined(_SIGMA1, slow)
-    return Bristles(stiffness, damping, near.count)
+    return Bristles(stiffness, damping, reversals.count)
 
 
 def _refused(reason: str, reversals: int = 0) -> Bristles:

@@ -24,10 +24,10 @@ _UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m2",) * 6)
 _INERTIAS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 OF_BODY = len(QUANTITIES)
 
-_NOTHING = 1e-9  # share of a column in a combination below which it is a rounding error
+_ROUNDING = 1e-9  # share of a column in a combination below which it is a rounding error
 # Assumed uncertainty of nominal links: twice that of docs/robot_facts.md.
 _MASS_SHARE, _CENTRE, _ROTOR_SHARE = 0.3, 0.02, 0.2
-_SURE = 1e-9  # least uncertainty of a number of a body [kg, kg m, kg m2], since others are divided by it
+_LEAST_UNCERTAINTY = 1e-9  # of a body's inertial parameters [kg, kg m, kg m2], since columns are divided by it
 
 
 def inertial_parameters(tree: Tree) -> Vector:
@@ -36,11 +36,11 @@ def inertial_parameters(tree: Tree) -> Vector:
     First moments [kg m] and inertias [kg m2] are about the origin of the joint frame, in that frame.
     """
     layout = tree.layout
-    of_bodies = [
+    bodies = [
         [mass, *moment, *(inertia[i, j] for i, j in _INERTIAS)]
         for mass, moment, inertia in zip(layout.masses, layout.first_moments, layout.inertias, strict=True)
     ]
-    return np.concatenate([np.ravel(of_bodies), layout.rotor_inertias])
+    return np.concatenate([np.ravel(bodies), layout.rotor_inertias])
 
 
 def with_inertial_parameters(tree: Tree, parameters: Vector) -> Tree:
@@ -52,8 +52,8 @@ def _layout_with(tree: Tree, parameters: Vector) -> Layout:
     n = len(tree.names)
     rows = parameters[: OF_BODY * n].reshape(n, OF_BODY)
     inertias = np.empty((n, 3, 3))
-    for place, (i, j) in enumerate(_INERTIAS):
-        inertias[:, i, j] = inertias[:, j, i] = rows[:, 4 + place]
+    for column, (i, j) in enumerate(_INERTIAS):
+        inertias[:, i, j] = inertias[:, j, i] = rows[:, 4 + column]
     return tree.layout._replace(
         masses=rows[:, 0].copy(),
         first_moments=rows[:, 1:4].copy(),
@@ -71,11 +71,11 @@ def regressor(tree: Tree, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
     speeds, accelerations = array("v", v, positions.shape), array("a", a, positions.shape)
     n, nv = len(tree.names), tree.nv
     table = np.zeros((len(positions), nv, OF_BODY * n + nv))
-    none, torque = np.zeros((len(positions), n, 6)), np.empty((len(positions), nv))
+    no_wrenches, torque = np.zeros((len(positions), n, 6)), np.empty((len(positions), nv))
     for column in range(OF_BODY * n):
-        one = np.zeros(OF_BODY * n + nv)
-        one[column] = 1.0
-        inverse_dynamics_rows(_layout_with(tree, one), positions, speeds, accelerations, none, torque)
+        unit = np.zeros(OF_BODY * n + nv)
+        unit[column] = 1.0
+        inverse_dynamics_rows(_layout_with(tree, unit), positions, speeds, accelerations, no_wrenches, torque)
         table[:, :, column] = torque
     for joint in range(nv):
         table[:, joint, OF_BODY * n + joint] = accelerations[:, joint]
@@ -90,7 +90,7 @@ class BaseParameters:
     combination: Vector  # (b, p) base parameters = combination @ inertial parameters
     names: tuple[
         str, ...
-    ]  # "arm_link_3_mx" is that first moment and what has the same effect, "arm_joint_2_rotor" an inertia
+    ]  # "arm_link_3_mx" is that first moment and all parameters with the same effect, "arm_joint_2_rotor" an inertia
     units: tuple[str, ...]
 
 
@@ -108,34 +108,34 @@ def uncertainty(tree: Tree) -> Vector:
         moment = mass * np.hypot(_CENTRE, _MASS_SHARE * length)
         rows.append([_MASS_SHARE * mass, *(moment,) * 3, *(size,) * 6])
     rotors = np.maximum(_ROTOR_SHARE * layout.rotor_inertias, 1e-4)
-    return np.concatenate([np.maximum(np.ravel(rows), _SURE), rotors])
+    return np.concatenate([np.maximum(np.ravel(rows), _LEAST_UNCERTAINTY), rotors])
 
 
 def felt_parameters(tree: Tree, rows: ArrayLike, torque: float) -> BaseParameters:
-    """Combinations that the data determine: those whose uncertainty changes the torques by more than `torque`.
+    """Combinations that the data determine: their uncertainty changes the torques by more than `torque`.
 
-    The change is the root mean square [N m] over rows (r, 10 n + nv) of the regressor. The other combinations would be
-    ill-conditioned; they keep their nominal values.
+    The change is the root mean square [N m] over rows (r, 10 n + nv) of the regressor. The remaining combinations would
+    be ill-conditioned; they keep their nominal values.
     """
     sizes = uncertainty(tree)
     table = array("rows", rows, (None, len(sizes)))
     # Columns, in units of their uncertainty, with more than `torque` outside the span of those chosen before.
     upper, order = qr(table / np.sqrt(max(1, len(table))) * sizes, mode="r", pivoting=True)
     rank = int(np.count_nonzero(np.abs(np.diag(upper[: len(order)])) > torque))
-    columns, rest = np.asarray(order[:rank], dtype=np.intp), order[rank:]
+    columns, dependent = np.asarray(order[:rank], dtype=np.intp), order[rank:]
     # Dependent columns as combinations of the chosen ones, in the units of the parameters.
     shares = np.linalg.solve(upper[:rank, :rank], upper[:rank, rank:]) if rank else np.zeros((0, len(order)))
     combination = np.zeros((rank, len(sizes)))
     combination[np.arange(rank), columns] = 1.0
-    combination[:, rest] = shares * sizes[columns][:, None] / sizes[rest]
-    combination[np.abs(combination) < _NOTHING] = 0.0
-    sequence = np.argsort(columns)
+    combination[:, dependent] = shares * sizes[columns][:, None] / sizes[dependent]
+    combination[np.abs(combination) < _ROUNDING] = 0.0
+    ascending = np.argsort(columns)
     names = [f"{body}_{quantity}" for body in tree.names for quantity in QUANTITIES]
     names += [f"{joint}_rotor" for joint in tree.joint_names]
     units = _UNITS * len(tree.names) + ("kg m2",) * tree.nv
     return BaseParameters(
-        columns[sequence],
-        combination[sequence],
-        tuple(names[k] for k in columns[sequence]),
-        tuple(units[k] for k in columns[sequence]),
+        columns[ascending],
+        combination[ascending],
+        tuple(names[k] for k in columns[ascending]),
+        tuple(units[k] for k in columns[ascending]),
     )

@@ -26,17 +26,17 @@ STOOD = (
 
 # Smallest relative variation of the speed in one direction that separates Coulomb from viscous friction.
 _LEAST_VARIATION = 0.15
-_ONE_WAY = 0.1  # share of the windows that must slide in the other direction
-_LIKE_WEIGHT = 0.95  # share of a constant not explained by the bodies below which weight may replace friction
-# Blocks of the scatter: longest and shortest [s], and how many more of them than unknowns are wanted.
+_LEAST_REVERSE_SHARE = 0.1  # share of the windows that must slide in the other direction
+_WEIGHT_SHARE = 0.95  # share of a constant not explained by the bodies below which weight may replace friction
+# Blocks of the scatter: longest and shortest length [s], and the wanted excess of their number over the unknowns.
 _BLOCK, _SHORTEST_BLOCK, _SPARE_BLOCKS = 1.0, 0.2, 12
-_DEPENDENT = 0.3  # share of a constant not explained by weight and friction that an offset needs
+_OFFSET_SHARE = 0.3  # share of a constant not explained by weight and friction that an offset needs
 
 
 # Unknowns of the friction of a joint; "bend" is stribeck times the error of log(v_s)
 PARTS = ("coulomb", "viscous", "stribeck", "offset", "bend")
-# Places in a window, -1 to 1, and their weights, for means with the weights of `_windows`, (1 - x^2)^2
-_PLACES, _SHARES = roots_gegenbauer(5, 2.5)
+# Nodes in a window, -1 to 1, and weights of a quadrature for means with the weight of `_windows`, (1 - x^2)^2
+_NODES, _NODE_WEIGHTS = roots_gegenbauer(5, 2.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +69,8 @@ def stribeck_share(speed: Vector, stribeck_speed: float, spread: Vector | float 
 
     Source: system 9.
     """
-    square = ((speed + np.multiply.outer(_PLACES, spread)) / stribeck_speed) ** 2
-    shares, weights = np.exp(-square), _SHARES / _SHARES.sum()
+    square = ((speed + np.multiply.outer(_NODES, spread)) / stribeck_speed) ** 2
+    shares, weights = np.exp(-square), _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
     return weights @ shares, weights @ (2.0 * square * shares)
 
 
@@ -94,13 +94,13 @@ class JointRows:
     @property
     def one_speed(self) -> bool:
         """Whether |v| hardly varies, so that Coulomb and viscous friction cannot be separated."""
-        size = np.abs(self.speed)
-        return float(np.std(size)) < _LEAST_VARIATION * float(np.mean(size))
+        magnitude = np.abs(self.speed)
+        return float(np.std(magnitude)) < _LEAST_VARIATION * float(np.mean(magnitude))
 
     def hidden_by_weight(self, columns: Vector) -> bool:
         """Whether the joint slid in one direction only, so that columns (r, m) of free bodies can replace friction."""
-        back = float(np.mean(self.speed < 0.0))
-        return min(back, 1.0 - back) < _ONE_WAY and _left_of_constant(columns) < _LIKE_WEIGHT
+        backward = float(np.mean(self.speed < 0.0))
+        return min(backward, 1.0 - backward) < _LEAST_REVERSE_SHARE and _unexplained_constant(columns) < _WEIGHT_SHARE
 
     @property
     def known(self) -> Vector:
@@ -134,25 +134,25 @@ class JointRows:
 
     def explained(self, change: Vector) -> float:
         """R^2 of the torque, with `change` (r,) the identified torque in addition to the nominal bodies."""
-        left, spread = self.torque - self.known - change, self.torque - self.torque.mean()
+        residual, spread = self.torque - self.known - change, self.torque - self.torque.mean()
         power = float(spread @ spread)
-        return 1.0 - float(left @ left) / power if power > 0.0 else math.nan
+        return 1.0 - float(residual @ residual) / power if power > 0.0 else math.nan
 
     def has_offset(self, columns: Vector) -> bool:
         """Whether a constant can be separated from columns (r, m) of the bodies and from Coulomb friction."""
-        return _left_of_constant(np.column_stack([columns, np.sign(self.speed)])) > _DEPENDENT
+        return _unexplained_constant(np.column_stack([columns, np.sign(self.speed)])) > _OFFSET_SHARE
 
 
-def _left_of_constant(table: Vector) -> float:
+def _unexplained_constant(table: Vector) -> float:
     """Share of a constant that columns (r, m) cannot explain."""
     lengths = np.linalg.norm(table, axis=0)
     scaled = table[:, lengths > 0.0] / lengths[lengths > 0.0]
     ones = np.ones(len(table))
-    left = ones - scaled @ np.linalg.lstsq(scaled, ones, rcond=1e-9)[0]
-    return float(np.linalg.norm(left) / np.linalg.norm(ones))
+    residual = ones - scaled @ np.linalg.lstsq(scaled, ones, rcond=1e-9)[0]
+    return float(np.linalg.norm(residual) / np.linalg.norm(ones))
 
 
-def regressors_of(
+def joint_regressors(
     rows: Sequence[JointRows],
     k: int,
     row: JointRows,
@@ -162,9 +162,9 @@ def regressors_of(
 ) -> Vector:
     """All regressors (r, p) of `row`, the k-th joint in `rows`: bodies, readings, then the friction of all joints.
 
-    The efforts of a joint are currents times a torque constant that is some percent off, so bodies that several joints
-    feel have another scale in each; the joint with the largest torques is the measure of the others. A delay of the
-    efforts shows as minus the rate of the torque; where gravity grows with the angle that looks like viscous friction.
+    The efforts of a joint are currents times a torque constant that is some percent off, so bodies that act on several
+    joints have a different scale in each; the joint with the largest torques is the reference. A delay of the efforts
+    appears as minus the rate of the torque; where gravity grows with the angle, that looks like viscous friction.
     """
     if base is not None:
         readings = np.zeros((len(row.time), len(rows) + 1))
@@ -172,13 +172,13 @@ def regressors_of(
         readings[:, -1] = -row.slew * scaled[-1]
         body = np.hstack([row.bodies(base.columns), readings])
     else:
-        each = row.body.shape[1]
-        body = np.zeros((len(row.time), each * len(rows)))
-        body[:, each * k : each * (k + 1)] = row.body
-    own = row.friction()
-    own[:, PARTS.index("offset")] *= offsets[k]
+        count = row.body.shape[1]
+        body = np.zeros((len(row.time), count * len(rows)))
+        body[:, count * k : count * (k + 1)] = row.body
+    joint_friction = row.friction()
+    joint_friction[:, PARTS.index("offset")] *= offsets[k]
     friction = np.zeros((len(row.time), len(PARTS) * len(rows)))
-    friction[:, len(PARTS) * k : len(PARTS) * (k + 1)] = own
+    friction[:, len(PARTS) * k : len(PARTS) * (k + 1)] = joint_friction
     return np.hstack([body, friction])
 
 
@@ -193,8 +193,8 @@ def block_length(rows: Sequence[JointRows], unknowns: int) -> float:
     return max(block, _SHORTEST_BLOCK)
 
 
-def refusal_of(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> str:
-    """Why joint number `joint` cannot be identified, "" if it may be."""
+def joint_refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> str:
+    """Reason why joint number `joint` cannot be identified, "" if it may be."""
     torques = [signals.torque[:, joint] for signals in recordings if len(signals.time)]
     if not torques:
         return NO_EFFORT

@@ -31,7 +31,7 @@ _GRID = 1e-3  # [s]
 _BLOCK = 0.1  # [s] at most
 _SPARE_BLOCKS = 10
 _GAP = 0.03  # a longer interval between readings ends a start, since commands in it are unknown [s]
-_REST = 0.01  # share of the fastest speed
+_STANDSTILL = 0.01  # share of the fastest speed
 _FEWEST = 10  # readings of a start
 _DELAY, _INERTIA = Unknown("delay", "s", low=0.0, resolution=2e-3), Unknown("inertia", "kg m2", low=0.0)
 
@@ -85,41 +85,41 @@ def estimate_torque_delay(recordings: Sequence[tuple[ArrayLike, ArrayLike, Array
     def solve(delay: float) -> tuple[Vector, float]:
         table, speeds = _table(starts, delay), np.concatenate([start.speed for start in starts])
         values = np.linalg.lstsq(table, speeds, rcond=None)[0]
-        left = speeds - table @ values
-        return values, float(left @ left)
+        residual = speeds - table @ values
+        return values, float(residual @ residual)
 
     grid = np.arange(0.0, _LONGEST + _GRID, _GRID)
     best = float(grid[int(np.argmin([solve(float(d))[1] for d in grid]))])
     bounds = (max(0.0, best - _GRID), min(best + _GRID, _LONGEST))
     best = float(minimize_scalar(lambda d: solve(d)[1], bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
     values, _ = solve(best)
-    found = _linear_fit(starts, best, values)
+    fit = _linear_fit(starts, best, values)
     if values[0] <= 0.0:
-        return TorqueDelay(undetermined(_DELAY, AGAINST), undetermined(_INERTIA, AGAINST), found, len(starts))
-    error = found["delay"].standard_error
-    delay = judge(_DELAY, best, error, found.reach(error))
+        return TorqueDelay(undetermined(_DELAY, AGAINST), undetermined(_INERTIA, AGAINST), fit, len(starts))
+    error = fit["delay"].standard_error
+    delay = judge(_DELAY, best, error, fit.half_width(error))
     if best > _LONGEST - _GRID:
         delay = undetermined(_DELAY, f"the best delay is at the upper bound of the search, {1e3 * _LONGEST:g} ms")
-    gain, error = float(values[0]), found["mobility"].standard_error / float(values[0]) ** 2
-    inertia = judge(_INERTIA, 1.0 / gain, error, found.reach(error))
-    return TorqueDelay(delay, inertia, found, len(starts))
+    gain, error = float(values[0]), fit["mobility"].standard_error / float(values[0]) ** 2
+    inertia = judge(_INERTIA, 1.0 / gain, error, fit.half_width(error))
+    return TorqueDelay(delay, inertia, fit, len(starts))
 
 
 def _start(time: ArrayLike, torque: ArrayLike, speed: ArrayLike) -> _Start | None:
     """The part of a recording from rest on, without gaps and in one direction."""
     stamps = array("time", time, (None,))
-    asked, speeds = array("torque", torque, stamps.shape), array("speed", speed, stamps.shape)
+    commands, speeds = array("torque", torque, stamps.shape), array("speed", speed, stamps.shape)
     if len(stamps) < _FEWEST or not np.any(speeds):
         return None
-    way = np.sign(speeds[np.argmax(np.abs(speeds))])
-    ahead, fastest = way * speeds, float(np.max(np.abs(speeds)))
+    direction = np.sign(speeds[np.argmax(np.abs(speeds))])
+    forward_speeds, fastest = direction * speeds, float(np.max(np.abs(speeds)))
     last = np.searchsorted(stamps, stamps[0] + _DURATION)
-    breaks = np.flatnonzero((np.diff(stamps) > _GAP) | (ahead[1:] < -_REST * fastest))
+    breaks = np.flatnonzero((np.diff(stamps) > _GAP) | (forward_speeds[1:] < -_STANDSTILL * fastest))
     last = min([int(last), *(int(k) + 1 for k in breaks[:1])])
-    if abs(speeds[0]) > _REST * fastest or last < _FEWEST or np.max(ahead[:last]) < 0.5 * fastest:
+    if abs(speeds[0]) > _STANDSTILL * fastest or last < _FEWEST or np.max(forward_speeds[:last]) < 0.5 * fastest:
         return None
-    since = stamps - stamps[0]
-    return _Start(since[:last], ahead[:last], HeldCommand(since, way * asked, 0.0))
+    elapsed = stamps - stamps[0]
+    return _Start(elapsed[:last], forward_speeds[:last], HeldCommand(elapsed, direction * commands, 0.0))
 
 
 def _table(starts: Sequence[_Start], delay: float) -> Vector:
@@ -158,18 +158,18 @@ def torque_starts(arm: RecordedArm, joint: int) -> list[tuple[Vector, Vector, Ve
     interpolated. A start ends where the joint reverses.
     """
     time, speed = arm.signals.time, arm.speed[:, joint]
-    if arm.asked is None or len(time) < _FEWEST or not np.all(np.isfinite(speed)):
+    if arm.torque_commands is None or len(time) < _FEWEST or not np.all(np.isfinite(speed)):
         return []
-    sent, asked = arm.asked[0], arm.asked[1][:, joint]
-    known = np.isfinite(asked)
-    if not np.any(asked[known]):
+    sent, commands = arm.torque_commands[0], arm.torque_commands[1][:, joint]
+    readable = np.isfinite(commands)
+    if not np.any(commands[readable]):
         return []
-    command = HeldCommand(sent[known], asked[known], 0.0)
-    still = np.abs(speed) <= _REST * float(np.max(np.abs(speed)))
-    begins = np.flatnonzero(still[:-1] & ~still[1:])
+    command = HeldCommand(sent[readable], commands[readable], 0.0)
+    at_rest = np.abs(speed) <= _STANDSTILL * float(np.max(np.abs(speed)))
+    begins = np.flatnonzero(at_rest[:-1] & ~at_rest[1:])
     starts = []
     for begin, after in zip(begins, np.append(begins, len(time))[1:], strict=True):
-        if time[begin] < sent[known][0]:
+        if time[begin] < sent[readable][0]:
             continue
         first, last = time[begin], min(time[after - 1], time[begin] + _DURATION)
         inside = (sent > first) & (sent < last)

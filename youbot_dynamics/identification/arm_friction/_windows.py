@@ -44,8 +44,8 @@ class ArmWindows:
 
 def shortest(recordings: Sequence[ArmSignals]) -> float:
     """Smallest half-width [s] for which windows of each recording hold 5 readings; 0 without readings."""
-    usual = [float(np.median(np.diff(one.time))) for one in recordings if len(one.time) > 1]
-    return 0.5 * (_FEWEST + 1) * max(usual, default=0.0)
+    periods = [float(np.median(np.diff(signals.time))) for signals in recordings if len(signals.time) > 1]
+    return 0.5 * (_FEWEST + 1) * max(periods, default=0.0)
 
 
 def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindows:
@@ -55,13 +55,13 @@ def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindo
     [s] is increased if a window would hold fewer than 5 readings.
     """
     time, n = even_stamps(signals.time, signals.position), signals.position.shape[1]
-    usual = float(np.median(np.diff(time))) if len(time) > 1 else half_width
+    period = float(np.median(np.diff(time))) if len(time) > 1 else half_width
     width = max(half_width, shortest([signals]))
     middles = np.arange(time[0] + width, time[-1] - width, width) if len(time) > 1 else np.zeros(0)
     states, sound = np.zeros((len(middles), 5, n)), np.zeros(len(middles), dtype=bool)
     # Positions near 0, to preserve the precision of differences.
     origin = signals.position.mean(axis=0) if len(time) else np.zeros(n)
-    expected = max(_FEWEST, int(1.2 * width / usual)) if usual > 0.0 else _FEWEST
+    expected = max(_FEWEST, int(1.2 * width / period)) if period > 0.0 else _FEWEST
     _smooth(time, signals.position - origin, signals.torque, middles, width, expected, states, sound)
     sliding = _sliding(time, signals.position, middles, states[:, 1])
     position, speed, acceleration, mean_torque, slew = states[sound].transpose(1, 0, 2)
@@ -124,8 +124,8 @@ def _smooth(
             middle = 0.5 * (low + high)
             inside = 1.0 - middle * middle
             kernel, falling = share * inside * inside, share * 4.0 * middle * inside
-            whole = 0.5 * (before + x)
-            unit += (x - before) * np.array([kernel, kernel * whole, falling, falling * whole])
+            position_mean = 0.5 * (before + x)
+            unit += (x - before) * np.array([kernel, kernel * position_mean, falling, falling * position_mean])
             for j in range(n):
                 change = position[i, j] - position[i - 1, j]
                 sums[1, j] += kernel * change
@@ -145,48 +145,48 @@ def _smooth(
 
 def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector) -> Vector:
     """Sign (k, n) of the motion with settled friction in windows at `middles` (k,) with mean speeds (k, n), else 0."""
-    found = np.sign(speed) * (np.abs(speed) > SLOWEST)
+    sliding = np.sign(speed) * (np.abs(speed) > SLOWEST)
     width = middles[1] - middles[0] if len(middles) > 1 else 0.0
     for j in range(position.shape[1]):
-        direction, turned = _since_turning(position[:, j], TRAVEL)
+        direction, reversal = _since_reversal(position[:, j], TRAVEL)
         # Sliding during the whole window: settled and in one direction at every reading.
-        code = np.where(np.abs(position[:, j] - turned) >= TRAVEL, direction, 0.0)
+        code = np.where(np.abs(position[:, j] - reversal) >= TRAVEL, direction, 0.0)
         low = np.searchsorted(time, middles - width, side="right")
         high = np.searchsorted(time, middles + width)
-        for way in (-1.0, 1.0):
-            other = np.concatenate([[0], np.cumsum(code != way)])
-            found[:, j] *= (found[:, j] != way) | ((high > low) & (other[high] == other[low]))
-    return found
+        for sign in (-1.0, 1.0):
+            different = np.concatenate([[0], np.cumsum(code != sign)])
+            sliding[:, j] *= (sliding[:, j] != sign) | ((high > low) & (different[high] == different[low]))
+    return sliding
 
 
 @compiled
-def _since_turning(position: Vector, travel: float) -> tuple[Vector, Vector]:
+def _since_reversal(position: Vector, travel: float) -> tuple[Vector, Vector]:
     """Direction (s,) of the motion and position (s,) of the last reversal; jitter up to `travel` / 30 is ignored."""
-    direction, turned = np.zeros(len(position)), np.zeros(len(position))
-    way, extreme, start, jitter, outermost = 0.0, position[0], position[0], travel / 30.0, 0
+    direction, reversal = np.zeros(len(position)), np.zeros(len(position))
+    sign, extreme, start, jitter, outermost = 0.0, position[0], position[0], travel / 30.0, 0
     for k in range(len(position)):
         x = position[k]
-        if way == 0.0:
+        if sign == 0.0:
             if abs(x - start) > jitter:
-                way = 1.0 if x > start else -1.0
+                sign = 1.0 if x > start else -1.0
                 extreme, outermost = x, k
-        elif (x - extreme) * way >= 0.0:
+        elif (x - extreme) * sign >= 0.0:
             extreme, outermost = x, k
-        elif (extreme - x) * way > jitter:
+        elif (extreme - x) * sign > jitter:
             start = extreme
-            way = -way
+            sign = -sign
             # The reversal is at the outermost point, before it is detected.
-            direction[outermost + 1 : k] = way
-            turned[outermost + 1 : k] = start
+            direction[outermost + 1 : k] = sign
+            reversal[outermost + 1 : k] = start
             extreme, outermost = x, k
-        direction[k] = way
-        turned[k] = start
-    return direction, turned
+        direction[k] = sign
+        reversal[k] = start
+    return direction, reversal
 
 
 def turning_points(path: Vector) -> NDArray[np.intp]:
     """Indices (m,) of reversals in positions (s,) [rad]; jitter of 1 mrad is not a reversal."""
-    direction, _ = _since_turning(path, TRAVEL) if len(path) else (path, path)
+    direction, _ = _since_reversal(path, TRAVEL) if len(path) else (path, path)
     changes = np.flatnonzero((direction[1:] != direction[:-1]) & (direction[:-1] != 0.0))
     bounds = np.concatenate([[0], changes + 1])
     # The outermost point is slightly before the point of detection.

@@ -34,8 +34,8 @@ _MOST_POINTS = 3000  # of a curve
 class _ArmPart:
     """Arm data of one recording."""
 
-    arm: RecordedArm | None  # its readings, None if they cannot be used
-    refusal: str  # why they cannot be used, "" if they can
+    arm: RecordedArm | None  # readings, None if they cannot be used
+    refusal: str  # reason why they cannot be used, "" if they can
 
 
 def extract(opened: Opened, robot: Robot) -> _ArmPart:
@@ -53,37 +53,40 @@ def extract(opened: Opened, robot: Robot) -> _ArmPart:
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Friction and bodies from all recordings in which the arm moved."""
     names = tuple(f"joint_{k + 1}" for k in range(len(robot.driver.arm_joints)))
-    notes = [f"{one.name}: {one.part.refusal}" for one in taken if one.part.arm is None]
-    useful = [one for one in taken if one.part.arm is not None]
-    if not useful:
+    notes = [f"{recording.name}: {recording.part.refusal}" for recording in taken if recording.part.arm is None]
+    usable = [recording for recording in taken if recording.part.arm is not None]
+    if not usable:
         reason = taken[0].part.refusal
-        return StageResult(STAGE, tuple(one for name in names for one in _refused(name, reason)), missing=reason)
-    used, left_out = _within_an_hour(useful)
-    notes += [f"{one.name} left out: the limit of one hour of readings is reached" for one in left_out]
-    signals = [one.part.arm.signals for one in used]
-    found = identify_arm_friction(signals, ArmFrictionModel(names, robot.arm.model().tree))
+        return StageResult(
+            STAGE, tuple(finding for name in names for finding in _refused(name, reason)), missing=reason
+        )
+    used, left_out = _within_an_hour(usable)
+    notes += [f"{recording.name} left out: the limit of one hour of readings is reached" for recording in left_out]
+    signals = [recording.part.arm.signals for recording in used]
+    identification = identify_arm_friction(signals, ArmFrictionModel(names, robot.arm.model().tree))
     findings: list[Finding] = []
     for k, name in enumerate(names):
-        findings += _of_joint(found[name], name)
-        loaded = load_friction(found, name)
+        findings += _joint_findings(identification[name], name)
+        loaded = load_friction(identification, name)
         details = {"error_without": loaded.held_out[0], "error_with": loaded.held_out[1]}
         for estimate in (loaded.load, loaded.coulomb) if loaded.load.identified else (loaded.load,):
             findings.append(Finding(f"arm.{name}.friction.{estimate.name}", estimate, details=details))
-        bristles = fit_bristles(signals, found, name)
+        bristles = fit_bristles(signals, identification, name)
         for estimate in (bristles.sigma0, bristles.sigma1):
             details = {"reversals": float(bristles.reversals)}
             findings.append(Finding(_parameter(name, estimate.name), estimate, bristles.reversals, "", details))
-        findings += _torque_delay([one.part.arm for one in used], k, name)
+        findings += _torque_delay([recording.part.arm for recording in used], k, name)
     findings += [
-        Finding(f"arm.bodies.{one.name}", one, 0 if found.fit is None else found.fit.rows) for one in found.inertial
+        Finding(f"arm.bodies.{estimate.name}", estimate, 0 if identification.fit is None else identification.fit.rows)
+        for estimate in identification.inertial
     ]
     bodies = None
-    if found.fit is not None:
-        notes += [_efforts(found)] if found.readings else []
-        if max(len(row.time) for row in found.rows) < _FEWEST_FOR_BODIES:
+    if identification.fit is not None:
+        notes += [_efforts(identification)] if identification.readings else []
+        if max(len(row.time) for row in identification.rows) < _FEWEST_FOR_BODIES:
             notes.append(f"bodies of the arm were not identified: no joint slid for {_FEWEST_FOR_BODIES // 10} s")
         else:
-            bodies = consistent_inertia(found)
+            bodies = consistent_inertia(identification)
             shares = ", ".join(f"{name} {share:.3f}" for name, share in bodies.explained.items())
             notes.append(
                 f"share of the torques explained by physically consistent bodies (R2): {shares}; parameters that the "
@@ -92,103 +95,105 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     return StageResult(
         STAGE,
         tuple(findings),
-        fits=_curves(found),
-        correlations=_correlations(found),
-        warnings=(*_wrong_scales(found), *(warning for one in used for warning in _warnings(one))),
+        fits=_curves(identification),
+        correlations=_correlations(identification),
+        warnings=(*_wrong_scales(identification), *(warning for recording in used for warning in _warnings(recording))),
         notes=tuple(notes),
         products={} if bodies is None else {BODIES: bodies},
     )
 
 
-def _parameter(joint: str, what: str) -> str:
-    return f"robot.arm.{joint}.friction.{what}"
+def _parameter(joint: str, quantity: str) -> str:
+    return f"robot.arm.{joint}.friction.{quantity}"
 
 
 def _refused(joint: str, reason: str) -> tuple[Finding, ...]:
     units = (("coulomb", "N m"), ("viscous", "N m s/rad"), ("sigma0", "N m/rad"), ("sigma1", "N m s/rad"))
-    return tuple(Finding(_parameter(joint, what), undetermined(Unknown(what, unit), reason)) for what, unit in units)
+    return tuple(
+        Finding(_parameter(joint, quantity), undetermined(Unknown(quantity, unit), reason)) for quantity, unit in units
+    )
 
 
-def _within_an_hour(useful: Sequence[Taken]) -> tuple[list[Taken], list[Taken]]:
-    """Recordings of up to an hour in total (at least one), and the rest."""
+def _within_an_hour(usable: Sequence[Taken]) -> tuple[list[Taken], list[Taken]]:
+    """Recordings of up to an hour in total (at least one), and the remaining recordings."""
     used: list[Taken] = []
     left_out: list[Taken] = []
     total = 0.0
-    for one in useful:
-        time = one.part.arm.signals.time
+    for recording in usable:
+        time = recording.part.arm.signals.time
         duration = float(time[-1] - time[0])
         fits = not used or total + duration <= _LONGEST
         total += duration if fits else 0.0
-        (used if fits else left_out).append(one)
+        (used if fits else left_out).append(recording)
     return used, left_out
 
 
-def _of_joint(fitted: JointFit, joint: str) -> list[Finding]:
+def _joint_findings(fitted: JointFit, joint: str) -> list[Finding]:
     """Findings of one joint: its parameters and the additional values of the fit."""
     slow, fast = fitted.speeds
     valid = f"joint speeds of {slow:.2g} to {fast:.2g} rad/s" if fitted.windows else ""
     details = {"explained": fitted.explained}
-    found = []
+    findings = []
     for estimate in (*fitted.estimates, *fitted.totals):
-        what = estimate.name.removeprefix(f"{joint}_")
-        name = _parameter(joint, what) if what in _PARAMETERS else f"arm.{joint}.friction.{what}"
-        found.append(Finding(name, estimate, fitted.windows, valid, details))
-    return found
+        quantity = estimate.name.removeprefix(f"{joint}_")
+        name = _parameter(joint, quantity) if quantity in _PARAMETERS else f"arm.{joint}.friction.{quantity}"
+        findings.append(Finding(name, estimate, fitted.windows, valid, details))
+    return findings
 
 
 def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Finding]:
     """Delay from the commanded torque of a joint to its motion; empty without torque commands."""
-    if all(arm.asked is None for arm in arms):
+    if all(arm.torque_commands is None for arm in arms):
         return []
     name, unknown = f"arm.{joint}.torque_delay", Unknown("torque_delay", "s")
     starts = [start for arm in arms for start in torque_starts(arm, k)]
     try:
-        found = estimate_torque_delay(starts)
-    except IdentificationError as none:
-        return [Finding(name, undetermined(unknown, f"{none.got}; needed: {none.expected}"))]
-    delay = found.delay
+        result = estimate_torque_delay(starts)
+    except IdentificationError as problem:
+        return [Finding(name, undetermined(unknown, f"{problem.got}; needed: {problem.expected}"))]
+    delay = result.delay
     if not delay.identified:
         # The fit is linearised about a delay that the data do not support, so its interval is meaningless too.
         delay = undetermined(unknown, delay.verdict.removeprefix(refusal("")))
-    return [Finding(name, delay, found.fit.rows, "", {"starts": float(found.starts)})]
+    return [Finding(name, delay, result.fit.rows, "", {"starts": float(result.starts)})]
 
 
-def _efforts(found: ArmFriction) -> str:
-    """What the efforts show of themselves: scales relative to the joint with the largest torques, and their delay."""
-    *scales, delay = found.readings
-    off = [
-        f"{one.name.removesuffix('_scale')} {100.0 * one.value:+.1f} +- {100.0 * one.standard_error:.1f} %"
-        for one in scales
-        if np.isfinite(one.value)
+def _efforts(identification: ArmFriction) -> str:
+    """Note on the efforts: scales relative to the joint with the largest torques, and their delay."""
+    *scales, delay = identification.readings
+    deviations = [
+        f"{scale.name.removesuffix('_scale')} {100.0 * scale.value:+.1f} +- {100.0 * scale.standard_error:.1f} %"
+        for scale in scales
+        if np.isfinite(scale.value)
     ]
     if np.isfinite(delay.value):
-        off.append(f"all {1e3 * delay.value:.1f} +- {1e3 * delay.standard_error:.1f} ms behind the motion")
-    return f"efforts, relative to those of the joint with the largest: {', '.join(off) or 'nothing is known'}"
+        deviations.append(f"all {1e3 * delay.value:.1f} +- {1e3 * delay.standard_error:.1f} ms behind the motion")
+    return f"efforts, relative to those of the joint with the largest: {', '.join(deviations) or 'nothing is known'}"
 
 
-def _wrong_scales(found: ArmFriction) -> list[str]:
-    """Warnings of joints whose efforts are further off than torque constants scatter."""
+def _wrong_scales(identification: ArmFriction) -> list[str]:
+    """Warnings of joints with efforts that are further off than torque constants scatter."""
     return [
-        f"efforts of {one.name.removesuffix('_scale')} are {100.0 * one.value:+.0f} % off, relative to those of the "
-        "joint with the largest: check the torque constants and gear ratios of both"
-        for one in found.readings[:-1]
-        if abs(one.value) > FAR
+        f"efforts of {scale.name.removesuffix('_scale')} are {100.0 * scale.value:+.0f} % off, relative to those of "
+        "the joint with the largest: check the torque constants and gear ratios of both"
+        for scale in identification.readings[:-1]
+        if abs(scale.value) > FAR
     ]
 
 
-def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:
+def _curves(identification: ArmFriction) -> tuple[FitCurve, ...]:
     """Torque of each joint in the recording with most of its rows, measured and modelled."""
-    if found.fit is None:
+    if identification.fit is None:
         return ()
     curves = []
-    for k, row in enumerate(found.rows):
-        joint = found.model.joint_names[row.joint]
-        modelled, half = found.modelled(k)
+    for k, row in enumerate(identification.rows):
+        joint = identification.model.joint_names[row.joint]
+        modelled, half_width = identification.modelled(k)
         numbers, counts = np.unique(row.recording, return_counts=True)
         shown = np.flatnonzero(row.recording == numbers[np.argmax(counts)])
         shown = shown[np.argsort(row.time[shown], kind="stable")][:: 1 + len(shown) // _MOST_POINTS]
-        fitted = found[joint]
-        left = row.torque[shown] - modelled[shown]
+        fitted = identification[joint]
+        residual = row.torque[shown] - modelled[shown]
         curves.append(
             FitCurve(
                 title=f"Arm {joint}",
@@ -198,21 +203,21 @@ def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:
                 measured=row.torque[shown],
                 modelled=modelled[shown],
                 modelled_is="identified bodies and friction",
-                band=half[shown],
-                whiteness=whiteness(row.time[shown], left),
-                caption=f"Means over {1e3 * found.model.half_width:.0f} ms windows in which the joint slides; "
+                band=half_width[shown],
+                whiteness=whiteness(row.time[shown], residual),
+                caption=f"Means over {1e3 * identification.model.half_width:.0f} ms windows in which the joint slides; "
                 f"R2 {fitted.explained:.4f} over {fitted.windows} of them.",
             )
         )
     return tuple(curves)
 
 
-def _correlations(found: ArmFriction) -> tuple[Correlation, ...]:
+def _correlations(identification: ArmFriction) -> tuple[Correlation, ...]:
     """Correlation of the friction of all joints; that of the bodies would fill a page."""
-    fit = found.fit
+    fit = identification.fit
     if fit is None:
         return ()
-    first = len(found.inertial)
+    first = len(identification.inertial)
     names = tuple(unknown.name for unknown in fit.unknowns)
     friction = [k for k in range(first, len(names)) if np.isfinite(fit.values[k])]
     matrix = fit.correlation[np.ix_(friction, friction)]
@@ -220,14 +225,16 @@ def _correlations(found: ArmFriction) -> tuple[Correlation, ...]:
     return (Correlation("Friction of the arm", shown, matrix, fit.condition, fit.method, fit.active_bounds),)
 
 
-def _warnings(one: Taken) -> list[str]:
-    arm: RecordedArm = one.part.arm
-    told = []
+def _warnings(recording: Taken) -> list[str]:
+    arm: RecordedArm = recording.part.arm
+    warnings = []
     if arm.left_out:
-        told.append(f"{one.name}: {arm.left_out} readings of {arm.topic} left out: a value in them is not a number")
-    if arm.beyond:
-        told.append(
-            f"{one.name}: angles of {arm.topic} exceed the limits of their joints by {arm.beyond:.2f} rad: with zeros "
-            "other than those of urdf/youbot.urdf the weight is wrong"
+        warnings.append(
+            f"{recording.name}: {arm.left_out} readings of {arm.topic} left out: a value in them is not a number"
         )
-    return told
+    if arm.beyond:
+        warnings.append(
+            f"{recording.name}: angles of {arm.topic} exceed the limits of their joints by {arm.beyond:.2f} rad: with "
+            "zeros other than those of urdf/youbot.urdf the weight is wrong"
+        )
+    return warnings

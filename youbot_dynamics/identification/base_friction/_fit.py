@@ -2,7 +2,7 @@
 
 The formulas of document 003 give negative friction for four reasons: (i) V_L = 1/(4R) sum w instead of R/4 multiplies
 every coefficient of a speed by R^2; (ii) the acceleration is the backward difference of the speed that is also a
-regressor, so at constant speed the noise of one reading enters both, xi tends to -m_a/dt and F1 absorbs the rest;
+regressor, so at constant speed the noise of one reading enters both, xi tends to -m_a/dt and F1 absorbs the remainder;
 (iii) m_a lacks the rotors; (iv) the sign of a wheel at rest is noise. Here speed and acceleration are averaged over a
 window in which their noise is uncorrelated, instruments come from the command, the inertia is the effective one, and
 windows with a wheel near rest are left out.
@@ -33,7 +33,9 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
 )
 
-_NO_SHARE = "the viscous friction of one wheel is its share when driving forward, and omni wheels turn unequally then"
+_OMNI_WHEELS = (
+    "the viscous friction of one wheel is its share when driving forward, and omni wheels turn unequally then"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,7 @@ class BaseFriction:
 
 
 def friction_sums(signals: FrictionSignals, model: FrictionModel) -> BlockSums:
-    """Block sums of one recording with efforts, to be merged with those of others."""
+    """Block sums of one recording with efforts, to be merged with those of other recordings."""
     return merge([accumulate(piece) for piece in friction_rows(model, signals)])
 
 
@@ -67,30 +69,30 @@ def fit_friction(
     """
     unknowns = model.unknowns()
     try:
-        found = fit(sums, unknowns, rows)
-    except IdentificationError as too_little:
-        reason = f"{too_little.got} in which every wheel turns in one direction; needed: {too_little.expected}"
+        solution = fit(sums, unknowns, rows)
+    except IdentificationError as problem:
+        reason = f"{problem.got} in which every wheel turns in one direction; needed: {problem.expected}"
         return no_friction(model, reason)
-    extra = _wheel_viscous(found, model) if model.each_wheel else ()
-    return BaseFriction(model, found.estimates[: model.coefficients] + extra, found)
+    wheel_viscous = _wheel_viscous(solution, model) if model.each_wheel else ()
+    return BaseFriction(model, solution.estimates[: model.coefficients] + wheel_viscous, solution)
 
 
 def no_friction(model: FrictionModel, reason: str) -> BaseFriction:
     """Refuse every coefficient of the model for one reason."""
-    asked = model.unknowns()[: model.coefficients]
-    return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in asked))
+    unknowns = model.unknowns()[: model.coefficients]
+    return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in unknowns))
 
 
-def _wheel_viscous(found: Fit, model: FrictionModel) -> tuple[Estimate, ...]:
-    """Viscous torque of each wheel when driving forward: its share of xi_L plus its deviation from the others."""
+def _wheel_viscous(solution: Fit, model: FrictionModel) -> tuple[Estimate, ...]:
+    """Viscous torque of each wheel when driving forward: its share of xi_L plus its deviation from the mean."""
     wheels = [Unknown(f"wheel_viscous_{name}", "N m s", low=0.0, resolution=5e-4) for name in model.wheel_names]
     if not model.base.all_forward:
-        return tuple(undetermined(wheel, _NO_SHARE) for wheel in wheels)
-    patterns, names = model.patterns(), [unknown.name for unknown in found.unknowns]
+        return tuple(undetermined(wheel, _OMNI_WHEELS) for wheel in wheels)
+    patterns, names = model.patterns(), [unknown.name for unknown in solution.unknowns]
     matrix = np.zeros((len(patterns), len(names)))
     matrix[:, names.index("viscous_x")] = model.base.radii**2 / len(patterns)
     matrix[:, names.index("viscous_pattern_1") :] = patterns
-    return found.combination(matrix, wheels)
+    return solution.combination(matrix, wheels)
 
 
 def estimate_base_friction(recordings: Sequence[FrictionSignals], model: FrictionModel) -> BaseFriction:
@@ -162,17 +164,24 @@ def fit_coast_down(parts: Sequence[BlockSums], model: FrictionModel) -> BaseFric
     """Friction over effective mass from the sums of one or many recordings; refused if there are none."""
     mass = _mass_forward(model)
     unknowns = tuple(
-        Unknown(f"{one.name}_over_mass", _UNITS[one.name], one.low, one.high, one.resolution / mass, one.unexcited)
-        for one in model.unknowns()[: model.coefficients]
+        Unknown(
+            f"{unknown.name}_over_mass",
+            _UNITS[unknown.name],
+            unknown.low,
+            unknown.high,
+            unknown.resolution / mass,
+            unknown.unexcited,
+        )
+        for unknown in model.unknowns()[: model.coefficients]
     )
     reason = "no span with the motors off; needed: eight or more in which the base coasts to rest"
     if parts:
         try:
-            found = fit(merge(parts), unknowns)
-            return BaseFriction(model, found.estimates, found)
-        except IdentificationError as too_little:
-            coasts = too_little.got.replace("usable time blocks", "coasts with wheels turning in one direction")
-            reason = f"{coasts}; needed: {too_little.expected}"
+            solution = fit(merge(parts), unknowns)
+            return BaseFriction(model, solution.estimates, solution)
+        except IdentificationError as problem:
+            coasts = problem.got.replace("usable time blocks", "coasts with wheels turning in one direction")
+            reason = f"{coasts}; needed: {problem.expected}"
     return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in unknowns))
 
 

@@ -35,7 +35,7 @@ class HalfWindows:
     span: float  # duration of a half [s]
     number: NDArray[np.int64]  # (k,) of each half; it starts at number x span
     count: Vector  # (k,) samples in it
-    late: Vector  # (k,) sum of x, the relative position of each sample in the half, 0 to 1
+    moment: Vector  # (k,) sum of x, the relative position of each sample in the half, 0 to 1
     speed: Vector  # (2, k, n) sums of the wheel speeds [rad/s], and of x times the speeds
     torque: Vector  # (2, k, n) the same for the torques [N m]
     lowest: Vector  # (k, n + m) smallest of the wheel speeds, then of the m sideways speeds
@@ -44,11 +44,11 @@ class HalfWindows:
     @property
     def sound(self) -> Flags:
         """Windows (k - 1,) without gaps: their halves are adjacent and evenly filled."""
-        usual = float(np.median(self.count)) if len(self.count) else 0.0
-        middle: Vector = self.late / self.count
-        full = (self.count >= max(2.0, 0.5 * usual)) & (np.abs(middle - 0.5) < 0.2)
-        whole: Flags = full[:-1] & full[1:] & (np.diff(self.number) == 1)
-        return whole
+        median_count = float(np.median(self.count)) if len(self.count) else 0.0
+        mean_position: Vector = self.moment / self.count
+        full = (self.count >= max(2.0, 0.5 * median_count)) & (np.abs(mean_position - 0.5) < 0.2)
+        adjacent: Flags = full[:-1] & full[1:] & (np.diff(self.number) == 1)
+        return adjacent
 
     @property
     def time(self) -> Vector:
@@ -57,16 +57,16 @@ class HalfWindows:
 
     def averaged(self, sums: Vector) -> Vector:
         """Mean (k - 1, n) with triangular weight, of sums (2, k, n)."""
-        early, late = sums
-        weight = self.late[:-1] + self.count[1:] - self.late[1:]
-        mean: Vector = (late[:-1] + early[1:] - late[1:]) / weight[:, None]
+        total, moment = sums
+        weight = self.moment[:-1] + self.count[1:] - self.moment[1:]
+        mean: Vector = (moment[:-1] + total[1:] - moment[1:]) / weight[:, None]
         return mean
 
     def rate(self) -> Vector:
         """Mean acceleration of the wheels (k - 1, n) with the same triangular weight [rad/s2]."""
         mean = self.speed[0] / self.count[:, None]
-        apart = self.span * (1.0 + np.diff(self.late / self.count))
-        slope: Vector = np.asarray(np.diff(mean, axis=0) / apart[:, None], dtype=np.float64)
+        interval = self.span * (1.0 + np.diff(self.moment / self.count))
+        slope: Vector = np.asarray(np.diff(mean, axis=0) / interval[:, None], dtype=np.float64)
         return slope
 
     def rolling(self, deadband: Vector) -> Vector:
@@ -93,15 +93,15 @@ def half_windows(time: Vector, speeds: Vector, torques: Vector, sideways: Vector
     sums = np.zeros((halves, 2 + 4 * wheels))
     lowest = np.full((halves, wheels + rollers), np.inf)
     highest = np.full((halves, wheels + rollers), -np.inf)
-    quick = HAVE_NUMBA and (wheels, rollers) == (4, 2)
-    if quick:
-        _compile_samples_of_four()
-    add = _add_samples_of_four if quick else _add_samples
+    four_wheels = HAVE_NUMBA and (wheels, rollers) == (4, 2)
+    if four_wheels:
+        _compile_four_wheel_samples()
+    add = _add_four_wheel_samples if four_wheels else _add_samples
     add(time, speeds, torques, sideways, span, float(number[0]), sums, lowest, highest)
     filled = np.flatnonzero(sums[:, 0] > 0.0)
-    count, late = sums[filled, :2].T
+    count, moment = sums[filled, :2].T
     tables = sums[filled, 2:].reshape(len(filled), 4, wheels).swapaxes(0, 1)
-    return HalfWindows(span, number[0] + filled, count, late, tables[:2], tables[2:], lowest[filled], highest[filled])
+    return HalfWindows(span, number[0] + filled, count, moment, tables[:2], tables[2:], lowest[filled], highest[filled])
 
 
 def _add_samples(
@@ -121,28 +121,28 @@ def _add_samples(
     """
     for begin in range(0, len(time), _SAMPLES_AT_ONCE):
         piece = slice(begin, begin + _SAMPLES_AT_ONCE)
-        at, w, torque = time[piece], speeds[piece], torques[piece]
+        stamps, w, torque = time[piece], speeds[piece], torques[piece]
         if not np.isfinite(w.sum() + torque.sum()):
             sound = np.isfinite(w).all(axis=1) & np.isfinite(torque).all(axis=1)
-            at, w, torque = at[sound], w[sound], torque[sound]
-        if not len(at):
+            stamps, w, torque = stamps[sound], w[sound], torque[sound]
+        if not len(stamps):
             continue
-        place = at / span - first
-        half = place.astype(np.int64)
-        begins = np.flatnonzero(np.concatenate([[True], np.diff(half) > 0]))
-        x = place - half
+        position = stamps / span - first
+        half = position.astype(np.int64)
+        starts = np.flatnonzero(np.concatenate([[True], np.diff(half) > 0]))
+        x = position - half
         # Transposed, so that each sum is over contiguous memory.
         w, torque = np.ascontiguousarray(w.T), np.ascontiguousarray(torque.T)
         columns = np.vstack([np.ones_like(x), x, w, x * w, torque, x * torque])
         extremes = np.vstack([w, sideways @ w])
-        into = half[begins]
-        sums[into] += np.add.reduceat(columns, begins, axis=1).T
-        lowest[into] = np.minimum(lowest[into], np.minimum.reduceat(extremes, begins, axis=1).T)
-        highest[into] = np.maximum(highest[into], np.maximum.reduceat(extremes, begins, axis=1).T)
+        rows = half[starts]
+        sums[rows] += np.add.reduceat(columns, starts, axis=1).T
+        lowest[rows] = np.minimum(lowest[rows], np.minimum.reduceat(extremes, starts, axis=1).T)
+        highest[rows] = np.maximum(highest[rows], np.maximum.reduceat(extremes, starts, axis=1).T)
 
 
 @compiled
-def _add_samples_of_four(
+def _add_four_wheel_samples(
     time: Vector,
     speeds: Vector,
     torques: Vector,
@@ -165,7 +165,7 @@ def _add_samples_of_four(
         # Despite rounding, the end must exceed time[i]; otherwise the loop would never advance.
         end = max((first + half + 1.0) * span, np.nextafter(time[i], np.inf))
         start = first + half
-        n = late = 0.0
+        n = moment = 0.0
         a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
         c0 = c1 = c2 = c3 = d0 = d1 = d2 = d3 = 0.0
         low0 = low1 = low2 = low3 = low4 = low5 = np.inf
@@ -175,11 +175,11 @@ def _add_samples_of_four(
             m0, m1, m2, m3 = torques[i, 0], torques[i, 1], torques[i, 2], torques[i, 3]
             x = time[i] * inverse - start
             i += 1
-            all_ = (w0 + w1 + w2 + w3) + (m0 + m1 + m2 + m3)
-            if all_ - all_ != 0.0:
+            checksum = (w0 + w1 + w2 + w3) + (m0 + m1 + m2 + m3)
+            if checksum - checksum != 0.0:
                 continue
             n += 1.0
-            late += x
+            moment += x
             a0, a1, a2, a3 = a0 + w0, a1 + w1, a2 + w2, a3 + w3
             b0, b1, b2, b3 = b0 + x * w0, b1 + x * w1, b2 + x * w2, b3 + x * w3
             c0, c1, c2, c3 = c0 + m0, c1 + m1, c2 + m2, c3 + m3
@@ -192,7 +192,7 @@ def _add_samples_of_four(
             low4, high4 = (r if r < low4 else low4), (r if r > high4 else high4)
             low5, high5 = (q if q < low5 else low5), (q if q > high5 else high5)
         total[0] += n
-        total[1] += late
+        total[1] += moment
         total[2:6] += np.array([a0, a1, a2, a3])
         total[6:10] += np.array([b0, b1, b2, b3])
         total[10:14] += np.array([c0, c1, c2, c3])
@@ -202,25 +202,27 @@ def _add_samples_of_four(
 
 
 @cache
-def _compile_samples_of_four() -> None:
-    """Compile `_add_samples_of_four` so that its four wheels share SIMD instructions: a third of the time.
+def _compile_four_wheel_samples() -> None:
+    """Compile `_add_four_wheel_samples` so that its four wheels share SIMD instructions: a third of the time.
 
     LLVM vectorises straight-line code, but numba disables this unless its configuration enables it at compile time.
     """
     from youbot_dynamics.compiled import settings
 
-    nothing, four = np.zeros(0), np.zeros((0, 4))
+    empty, four_wheels = np.zeros(0), np.zeros((0, 4))
     settings.reload_config()  # otherwise numba reloads it during compilation and discards the next line
-    before, settings.SLP_VECTORIZE = settings.SLP_VECTORIZE, 1
+    setting, settings.SLP_VECTORIZE = settings.SLP_VECTORIZE, 1
     try:
-        _add_samples_of_four(nothing, four, four, np.zeros((2, 4)), 1.0, 0.0, np.zeros((0, 18)), four, four)
+        _add_four_wheel_samples(
+            empty, four_wheels, four_wheels, np.zeros((2, 4)), 1.0, 0.0, np.zeros((0, 18)), four_wheels, four_wheels
+        )
     finally:
-        settings.SLP_VECTORIZE = before
+        settings.SLP_VECTORIZE = setting
 
 
 HALF_WINDOW = 0.15  # [s] several readings of a 50 Hz driver, a fraction of the period of usual motions
 _FEWEST_IN_HALF = 4
-_LOOKED_AT = 10_000  # samples used to determine the rate
+_RATE_SAMPLES = 10_000  # samples used to determine the rate
 # Below these speeds the sign of the friction is noise and the bristle deflection has not settled: no rows.
 WHEEL_DEADBAND = 0.2  # [rad/s]
 ROLLER_DEADBAND = 0.012  # [m/s]
@@ -274,23 +276,24 @@ class FrictionModel:
     def unknowns(self) -> tuple[Unknown, ...]:
         """Unknowns p in the order of the columns."""
         coulomb = [f"wheel_coulomb_{name}" for name in self.wheel_names] if self.each_wheel else ["wheel_coulomb"]
-        found = [
+        unknowns = [
             Unknown("viscous_x", "N s/m", low=0.0, resolution=0.5, unexcited=_FORWARD),
             Unknown("viscous_y", "N s/m", low=0.0, resolution=0.5, unexcited=_SIDEWAYS),
             Unknown("roller_coulomb", "N", low=0.0, resolution=0.02, unexcited=_SIDEWAYS),
             *(Unknown(name, "N m", low=0.0, resolution=0.005, unexcited="no wheel ever turned") for name in coulomb),
         ]
-        still = "the robot never changed its speed on this axis"
-        late = "no command is known, or its acceleration never changed on this axis"
+        steady = "the robot never changed its speed on this axis"
+        no_command = "no command is known, or its acceleration never changed on this axis"
         axes = (("x", "kg"), ("y", "kg"), ("yaw", "kg m2"))
-        found += [Unknown(f"missed_inertia_{axis}", unit, unexcited=still) for axis, unit in axes]
-        found += [Unknown(f"missed_impulse_{axis}", f"{unit} s", unexcited=late) for axis, unit in axes]
+        unknowns += [Unknown(f"missed_inertia_{axis}", unit, unexcited=steady) for axis, unit in axes]
+        unknowns += [Unknown(f"missed_impulse_{axis}", f"{unit} s", unexcited=no_command) for axis, unit in axes]
         if self.each_wheel:
-            turn = "the motion does not distinguish the wheels: turn while driving"
-            found += [
-                Unknown(f"viscous_pattern_{k + 1}", "N m s", unexcited=turn) for k in range(len(self.wheel_names) - 1)
+            indistinct = "the motion does not distinguish the wheels: turn while driving"
+            unknowns += [
+                Unknown(f"viscous_pattern_{k + 1}", "N m s", unexcited=indistinct)
+                for k in range(len(self.wheel_names) - 1)
             ]
-        return tuple(found)
+        return tuple(unknowns)
 
     def patterns(self) -> Vector:
         """Orthogonal patterns (n, n - 1) of deviations of the wheels' viscous torques from their mean."""
@@ -360,11 +363,11 @@ def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Ro
         sound = np.all([np.isfinite(column).all(axis=1) for column in (speeds, torques, commanded)], axis=0)
         time, speeds, torques, commanded = time[sound], speeds[sound], torques[sound], commanded[sound]
     base = model.base
-    places, which = np.unique(model.across, axis=0, return_inverse=True)
-    sideways = places @ base.forward_matrix
-    usual = float(np.median(np.diff(time[:_LOOKED_AT]))) if len(time) > 1 else 0.0
-    span = max(HALF_WINDOW, _FEWEST_IN_HALF * usual)
-    deadband = np.concatenate([np.full(len(base.radii), WHEEL_DEADBAND), np.full(len(places), ROLLER_DEADBAND)])
+    directions, direction_index = np.unique(model.across, axis=0, return_inverse=True)
+    sideways = directions @ base.forward_matrix
+    period = float(np.median(np.diff(time[:_RATE_SAMPLES]))) if len(time) > 1 else 0.0
+    span = max(HALF_WINDOW, _FEWEST_IN_HALF * period)
+    deadband = np.concatenate([np.full(len(base.radii), WHEEL_DEADBAND), np.full(len(directions), ROLLER_DEADBAND)])
     first, last = np.floor(time[[0, -1]] / span) if len(time) else (0.0, -1.0)
     duration = float(time[-1] - time[0]) if len(time) else 0.0
     block = max(BLOCK, duration / _MOST_BLOCKS)
@@ -373,22 +376,24 @@ def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Ro
         a, b = np.searchsorted(time, [(begin - 1.0) * span, (begin + _WINDOWS_AT_ONCE + 2.0) * span])
         piece = slice(int(a), int(b))
         measured = half_windows(time[piece], speeds[piece], torques[piece], sideways, span)
-        asked = None if commanded is None else commanded[piece]
-        wished = None if asked is None else half_windows(time[piece], asked, asked, sideways, span)
-        yield _rows_of_windows(model, measured, wished, deadband, which.ravel(), signals.recording, block)
+        command = None if commanded is None else commanded[piece]
+        command_windows = None if command is None else half_windows(time[piece], command, command, sideways, span)
+        yield _window_rows(
+            model, measured, command_windows, deadband, direction_index.ravel(), signals.recording, block
+        )
 
 
-def _rows_of_windows(
+def _window_rows(
     model: FrictionModel,
     measured: HalfWindows,
-    wished: HalfWindows | None,
+    commanded: HalfWindows | None,
     deadband: Vector,
-    which: NDArray[np.intp],
+    direction_index: NDArray[np.intp],
     recording: int,
     block: float,
 ) -> Rows:
-    """Rows of the sound windows; deadband (n + m,); which (n,) selects the sideways speed (of m) of each wheel."""
-    base, count = model.base, len(which)
+    """Rows of the sound windows; deadband (n + m,); direction_index (n,) of each wheel's sideways speed among m."""
+    base, count = model.base, len(direction_index)
     signs = measured.rolling(deadband)
     # The rate of the acceleration needs a neighbour on either side.
     inner = measured.sound & np.concatenate([[False], measured.sound[:-1]]) & np.append(measured.sound[1:], False)
@@ -403,15 +408,15 @@ def _rows_of_windows(
     force = measured.averaged(measured.torque)[keep] @ base.inverse_matrix
     target = force - model.known_force(twist, rate)
     time = np.repeat(measured.time[keep][:, None], 3, axis=1)[usable]
-    wheels, rollers = signs[keep, :count], signs[keep, count:][:, which]
-    if wished is None:
+    wheels, rollers = signs[keep, :count], signs[keep, count:][:, direction_index]
+    if commanded is None:
         regressors = model.columns(twist, (rate, np.zeros_like(rate)), wheels, rollers)[usable]
         return Rows(time, regressors, target[usable], None, recording, block)
-    asked = wished.averaged(wished.speed)[keep] @ base.forward_matrix.T
-    rates = wished.rate() @ base.forward_matrix.T
-    pushes = rates[keep], (rates[keep + 1] - rates[keep - 1]) / (2.0 * wished.span)
-    turning = np.sign(asked @ base.inverse_matrix.T)
-    sliding_asked = np.sign(asked @ model.across.T)
+    commanded_twist = commanded.averaged(commanded.speed)[keep] @ base.forward_matrix.T
+    rates = commanded.rate() @ base.forward_matrix.T
+    pushes = rates[keep], (rates[keep + 1] - rates[keep - 1]) / (2.0 * commanded.span)
+    commanded_wheel_signs = np.sign(commanded_twist @ base.inverse_matrix.T)
+    commanded_roller_signs = np.sign(commanded_twist @ model.across.T)
     regressors = model.columns(twist, pushes, wheels, rollers)[usable]
-    instruments = model.columns(asked, pushes, turning, sliding_asked)[usable]
+    instruments = model.columns(commanded_twist, pushes, commanded_wheel_signs, commanded_roller_signs)[usable]
     return Rows(time, regressors, target[usable], instruments, recording, block)

@@ -23,10 +23,10 @@ from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.robot import Robot
 
 _COMMANDS = ("wheel_commands", "driver_cmd_vel", "cmd_vel")  # roles of commands
-_AROUND = 2  # intervals on either side
+_NEIGHBOURS = 2  # intervals on either side
 _FEWEST = 20  # readings
 _GAP = 1.3  # ratio of the local mean interval to the median above which readings are missing
-_LOOKED_AT = 100_000  # samples checked for plausible efforts
+_CHECKED_SAMPLES = 100_000  # samples checked for plausible efforts
 
 NO_EFFORT = (
     "the recording holds no wheel effort: the standard youBot driver publishes none; use a driver that does, or let "
@@ -60,23 +60,23 @@ class FrictionSignals:
             keep &= (self.time < begin) | (self.time > end)
         if np.all(keep):
             return self
-        torques, commanded = (None if one is None else one[keep] for one in (self.torques, self.commanded))
+        torques, commanded = (None if table is None else table[keep] for table in (self.torques, self.commanded))
         return FrictionSignals(self.time[keep], self.speeds[keep], torques, commanded, self.recording)
 
     def refusal(self) -> str:
-        """Why the efforts cannot be used, "" if they can."""
-        if self.torques is None or not _any_of(self.torques, np.isfinite):
+        """Reason why the efforts cannot be used, "" if they can."""
+        if self.torques is None or not _any_value(self.torques, np.isfinite):
             return NO_EFFORT
-        if not _any_of(self.torques, np.nan_to_num):
+        if not _any_value(self.torques, np.nan_to_num):
             return ZERO_EFFORT
-        every = max(1, len(self.time) // _LOOKED_AT)
-        power = np.nansum(self.torques[::every] * self.speeds[::every])
+        step = max(1, len(self.time) // _CHECKED_SAMPLES)
+        power = np.nansum(self.torques[::step] * self.speeds[::step])
         return AGAINST if power < 0.0 else ""
 
 
-def _any_of(table: Vector, condition: Callable[[Vector], Vector | Flags]) -> bool:
+def _any_value(table: Vector, condition: Callable[[Vector], Vector | Flags]) -> bool:
     """Whether a condition is true for any value of a table (s, n); stops at the first chunk in which it is."""
-    return any(bool(np.any(condition(table[k : k + _LOOKED_AT]))) for k in range(0, len(table), _LOOKED_AT))
+    return any(bool(np.any(condition(table[k : k + _CHECKED_SAMPLES]))) for k in range(0, len(table), _CHECKED_SAMPLES))
 
 
 def recorded_wheel_signals(
@@ -168,13 +168,13 @@ def wheel_signals(
         )
     spans = np.diff(time)
     middle = time[:-1] + 0.5 * spans
-    speeds = np.diff(positions, axis=0) / _usual(spans)[:, None]
-    mean = None if torques is None else 0.5 * (torques[:-1] + torques[1:])
+    speeds = np.diff(positions, axis=0) / _mean_intervals(spans)[:, None]
+    mean_torques = None if torques is None else 0.5 * (torques[:-1] + torques[1:])
     commanded = None
     if command is not None:
         # An unreadable command is not a stop: the command before it stays in force.
-        told = np.isfinite(command[0]) & np.all(np.isfinite(command[1]), axis=1)
-        sent, twists = command[0][told], command[1][told]
+        readable = np.isfinite(command[0]) & np.all(np.isfinite(command[1]), axis=1)
+        sent, twists = command[0][readable], command[1][readable]
         if not len(sent):
             raise IdentificationError(
                 "commands of the wheels",
@@ -182,19 +182,19 @@ def wheel_signals(
                 expected="finite velocities",
                 remedy="check the node that sends them, or leave their topic out of the recording",
             )
-        asked = np.empty((len(middle), 3))
+        mean_twists = np.empty((len(middle), 3))
         for axis in range(3):
-            moved = HeldCommand(sent, twists[:, axis], 0.0).integral(time - delays[axis])
-            asked[:, axis] = np.diff(moved) / spans
-        known = (time[:-1] - np.max(delays) >= sent[0]) & (time[1:] - np.min(delays) <= sent[-1] + np.median(spans))
-        asked[~known] = np.nan
-        commanded = asked @ base.inverse_matrix.T
-    return FrictionSignals(middle, speeds, mean, commanded, recording)
+            displacement = HeldCommand(sent, twists[:, axis], 0.0).integral(time - delays[axis])
+            mean_twists[:, axis] = np.diff(displacement) / spans
+        covered = (time[:-1] - np.max(delays) >= sent[0]) & (time[1:] - np.min(delays) <= sent[-1] + np.median(spans))
+        mean_twists[~covered] = np.nan
+        commanded = mean_twists @ base.inverse_matrix.T
+    return FrictionSignals(middle, speeds, mean_torques, commanded, recording)
 
 
-def _usual(spans: Vector) -> Vector:
+def _mean_intervals(spans: Vector) -> Vector:
     """Mean of the five intervals around each (s,) [s]; NaN near a gap, where readings are missing."""
-    around = np.convolve(np.pad(spans, _AROUND, mode="reflect"), np.ones(2 * _AROUND + 1), mode="valid")
-    around /= 2 * _AROUND + 1
-    around[around > _GAP * np.median(spans)] = np.nan
-    return around
+    means = np.convolve(np.pad(spans, _NEIGHBOURS, mode="reflect"), np.ones(2 * _NEIGHBOURS + 1), mode="valid")
+    means /= 2 * _NEIGHBOURS + 1
+    means[means > _GAP * np.median(spans)] = np.nan
+    return means

@@ -26,19 +26,19 @@ from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.robot import Robot
 
 STAGE = "base_friction"
-# Findings that are robot parameters; the other unknowns keep the friction unbiased and are reported separately.
+# Estimates that are robot parameters; the remaining unknowns keep the friction unbiased and are reported separately.
 _PARAMETERS = ("viscous_x", "viscous_y", "roller_coulomb", "wheel_coulomb")
 # Coulomb torques that differ between the wheels, by motors or loads, would be taken for rollers or viscous friction if
-# all wheels had one. These come from the fit with a torque for each.
-_WITH_EACH = ("viscous_x", "viscous_y", "roller_coulomb")
+# all wheels had the same torque. These coefficients come from the fit with a torque for each wheel.
+_FROM_WHEEL_FIT = ("viscous_x", "viscous_y", "roller_coulomb")
 _MOST_POINTS = 3000  # of a curve
 _AXES = (("forward", "N"), ("sideways", "N"), ("turning", "N m"))
-_COASTED = (
+_COASTING_NOTE = (
     "friction over effective mass, from coasting; multiply it by the effective mass (body and reflected inertia "
     "of the wheels) to get friction, with the error of that mass"
 )
 
-_NO_ROBOT = (
+_NOT_A_PARAMETER = (
     "it depends on the time between commands and effort readings in this recording; it keeps this effect out of the "
     "friction and is not a property of the robot"
 )
@@ -46,13 +46,13 @@ _NO_ROBOT = (
 
 @dataclass(frozen=True, eq=False)
 class _FrictionPart:
-    """Friction of one recording."""
+    """Friction data of one recording."""
 
     sums: BlockSums | None  # for the fit, None if its efforts cannot be used
-    of_wheels: BlockSums | None  # the same for the model of each wheel
+    wheel_sums: BlockSums | None  # the same for the model with friction of each wheel
     coast: BlockSums | None  # of its spans with the motors off, None without spans or rolling wheels
     refusal: str  # why its efforts cannot be used, "" if they can
-    fastest: float  # largest wheel speed in it [rad/s]
+    fastest: float  # largest wheel speed in the recording [rad/s]
 
 
 def friction_model(robot: Robot, each_wheel: bool = False) -> FrictionModel:
@@ -64,20 +64,20 @@ def friction_model(robot: Robot, each_wheel: bool = False) -> FrictionModel:
 def extract(opened: Opened, robot: Robot) -> _FrictionPart:
     """Block sums of one recording.
 
-    Spans with the motors off, if the user gave any, are used for coasting only; the rest is used for the efforts.
+    Spans with the motors off, if the user gave any, are used for coasting only; the efforts are used elsewhere.
 
     Raises:
         RecordingError: no wheel states, or wheel angles in degrees.
     """
     signals = _signals(opened, robot)
-    off = _spans(opened, signals)
+    off = _motors_off_spans(opened, signals)
     coast = coast_sums(signals, off, friction_model(robot)) if off else None
     driven = signals.without(off)
     reason = driven.refusal()
-    sums, of_wheels = (
+    sums, wheel_sums = (
         None if reason else friction_sums(driven, friction_model(robot, each_wheel)) for each_wheel in (False, True)
     )
-    return _FrictionPart(sums, of_wheels, coast, reason, signals.fastest)
+    return _FrictionPart(sums, wheel_sums, coast, reason, signals.fastest)
 
 
 def _signals(opened: Opened, robot: Robot) -> FrictionSignals:
@@ -85,7 +85,7 @@ def _signals(opened: Opened, robot: Robot) -> FrictionSignals:
     return recorded_wheel_signals(opened.bag(), robot, opened.options.topics, delays, opened.number)
 
 
-def _spans(opened: Opened, signals: FrictionSignals) -> tuple[tuple[float, float], ...]:
+def _motors_off_spans(opened: Opened, signals: FrictionSignals) -> tuple[tuple[float, float], ...]:
     """Spans with the motors off on the clock of the signals [s]."""
     if not len(signals.time):
         return ()
@@ -104,77 +104,91 @@ def _spans(opened: Opened, signals: FrictionSignals) -> tuple[tuple[float, float
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Fit the friction to all recordings with efforts together; without any, to the coasting spans."""
     model = friction_model(robot)
-    useful = [one for one in taken if one.part.sums is not None]
-    notes = [f"{one.name}: {one.part.refusal}" for one in taken if one.part.sums is None]
-    fastest = max((one.part.fastest for one in useful), default=0.0)
-    coasts = [one.part.coast for one in taken if one.part.coast is not None]
+    usable = [recording for recording in taken if recording.part.sums is not None]
+    notes = [f"{recording.name}: {recording.part.refusal}" for recording in taken if recording.part.sums is None]
+    fastest = max((recording.part.fastest for recording in usable), default=0.0)
+    coasts = [recording.part.coast for recording in taken if recording.part.coast is not None]
     coasting = fit_coast_down(coasts, model)
-    coasted: tuple[Finding, ...] = ()
+    coasting_findings: tuple[Finding, ...] = ()
     if coasts:
-        coasted = _findings(coasting, coasting.estimates, max(one.part.fastest for one in taken))
-        notes.append(_COASTED)
-    if not useful:
+        coasting_findings = _findings(coasting, coasting.estimates, max(recording.part.fastest for recording in taken))
+        notes.append(_COASTING_NOTE)
+    if not usable:
         if coasts:
             return StageResult(
-                STAGE, coasted, correlations=Correlation.of_fit("Coasting", coasting.fit), notes=tuple(notes)
+                STAGE, coasting_findings, correlations=Correlation.of_fit("Coasting", coasting.fit), notes=tuple(notes)
             )
         reason = taken[0].part.refusal
         refused = no_friction(model, reason)
         return StageResult(STAGE, _findings(refused, refused.estimates, fastest), missing=reason)
 
-    def driven(one: Taken) -> FrictionSignals:
-        opened = reopen(one.number)
+    def driven(recording: Taken) -> FrictionSignals:
+        opened = reopen(recording.number)
         signals = _signals(opened, robot)
-        return signals.without(_spans(opened, signals))
+        return signals.without(_motors_off_spans(opened, signals))
 
-    def rows_of(chosen: FrictionModel) -> Iterable[Rows]:
-        for one in useful:
-            yield from friction_rows(chosen, driven(one))
+    def model_rows(selected: FrictionModel) -> Iterable[Rows]:
+        for recording in usable:
+            yield from friction_rows(selected, driven(recording))
 
     wheels = friction_model(robot, each_wheel=True)
-    found = fit_friction(merge([one.part.sums for one in useful]), model, lambda: rows_of(model))
-    apart = fit_friction(merge([one.part.of_wheels for one in useful]), wheels, lambda: rows_of(wheels))
-    rows = list(friction_rows(model, driven(useful[0])))
-    beside = [] if found.fit is None else [_of_recording(one) for one in found.fit.estimates[model.coefficients :]]
-    own = [estimate for estimate in apart.estimates if estimate.name.startswith("wheel_")]
-    common = [apart[one.name] if one.identified and one.name in _WITH_EACH else one for one in found.estimates]
+    friction = fit_friction(merge([recording.part.sums for recording in usable]), model, lambda: model_rows(model))
+    wheel_friction = fit_friction(
+        merge([recording.part.wheel_sums for recording in usable]), wheels, lambda: model_rows(wheels)
+    )
+    rows = list(friction_rows(model, driven(usable[0])))
+    missed_effects = (
+        []
+        if friction.fit is None
+        else [_refuse_recording_effect(estimate) for estimate in friction.fit.estimates[model.coefficients :]]
+    )
+    wheel_estimates = [estimate for estimate in wheel_friction.estimates if estimate.name.startswith("wheel_")]
+    coefficients = [
+        wheel_friction[estimate.name] if estimate.identified and estimate.name in _FROM_WHEEL_FIT else estimate
+        for estimate in friction.estimates
+    ]
     return StageResult(
         STAGE,
-        (*_findings(found, (*common, *beside), fastest), *_findings(apart, own, fastest), *coasted),
-        fits=_curves(found, rows, useful[0].name),
-        correlations=Correlation.of_fit("Friction of the base", found.fit),
+        (
+            *_findings(friction, (*coefficients, *missed_effects), fastest),
+            *_findings(wheel_friction, wheel_estimates, fastest),
+            *coasting_findings,
+        ),
+        fits=_curves(friction, rows, usable[0].name),
+        correlations=Correlation.of_fit("Friction of the base", friction.fit),
         notes=tuple(notes),
     )
 
 
-def _of_recording(missed: Estimate) -> Estimate:
-    """Refuse what efforts miss (see `FrictionModel`): for equal drives it varies by many of its standard errors."""
-    return replace(missed, verdict=refusal(_NO_ROBOT)) if missed.identified else missed
+def _refuse_recording_effect(estimate: Estimate) -> Estimate:
+    """Refuse a missed inertia or impulse (`FrictionModel`): in equal drives it varies by many standard errors."""
+    return replace(estimate, verdict=refusal(_NOT_A_PARAMETER)) if estimate.identified else estimate
 
 
-def _findings(found: BaseFriction, estimates: Iterable[Estimate], fastest: float) -> tuple[Finding, ...]:
+def _findings(friction: BaseFriction, estimates: Iterable[Estimate], fastest: float) -> tuple[Finding, ...]:
     """Findings of a fit, robot parameters first."""
-    rows = 0 if found.fit is None else found.fit.rows
+    rows = 0 if friction.fit is None else friction.fit.rows
     valid = f"wheel speeds of up to {fastest:.3g} rad/s" if rows else ""
-    named = sorted(estimates, key=lambda estimate: estimate.name not in _PARAMETERS)
+    ordered = sorted(estimates, key=lambda estimate: estimate.name not in _PARAMETERS)
     return tuple(
-        Finding(f"{'robot.' * (one.name in _PARAMETERS)}base.friction.{one.name}", one, rows, valid) for one in named
+        Finding(f"{'robot.' * (estimate.name in _PARAMETERS)}base.friction.{estimate.name}", estimate, rows, valid)
+        for estimate in ordered
     )
 
 
-def _curves(found: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[FitCurve, ...]:
+def _curves(friction: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[FitCurve, ...]:
     """Friction force along each axis of one recording, measured and modelled."""
-    fit = found.fit
-    if fit is None or not np.all(np.isfinite(fit.values[: found.model.coefficients])):
+    fit = friction.fit
+    if fit is None or not np.all(np.isfinite(fit.values[: friction.model.coefficients])):
         return ()
     time = np.concatenate([piece.time for piece in pieces])
     table = np.concatenate([piece.regressors for piece in pieces])
     target = np.concatenate([piece.target for piece in pieces])
     values, covariance = np.nan_to_num(fit.values), np.nan_to_num(fit.covariance)
-    half = fit.reach(1.0) * np.sqrt(np.maximum(np.einsum("ri,ij,rj->r", table, covariance, table), 0.0))
+    half_width = fit.half_width(1.0) * np.sqrt(np.maximum(np.einsum("ri,ij,rj->r", table, covariance, table), 0.0))
     modelled = table @ values
     curves = []
-    for axis, rows in enumerate(_rows_of_axes(table)):
+    for axis, rows in enumerate(_axis_rows(table)):
         shown = np.flatnonzero(rows)
         shown = shown[:: 1 + len(shown) // _MOST_POINTS]
         if len(shown) < 2:
@@ -189,7 +203,7 @@ def _curves(found: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[Fit
                 measured=target[shown],
                 modelled=modelled[shown],
                 modelled_is="identified friction",
-                band=half[shown],
+                band=half_width[shown],
                 whiteness=whiteness(time[shown], target[shown] - modelled[shown]),
                 caption="Friction: wheel torques minus the torques that accelerate body and wheels, while all wheels "
                 f"turn in one direction. The model explains {fit.explained:.1%} of its sum of squares in all rows.",
@@ -198,8 +212,8 @@ def _curves(found: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[Fit
     return tuple(curves)
 
 
-def _rows_of_axes(table: NDArray[np.float64]) -> tuple[NDArray[np.bool_], ...]:
-    """Which regressors (r, p) belong to the rows x, y and yaw, each (r,), see `FrictionModel.columns`.
+def _axis_rows(table: NDArray[np.float64]) -> tuple[NDArray[np.bool_], ...]:
+    """Masks (r,) of the rows x, y and yaw in regressors (r, p), see `FrictionModel.columns`.
 
     Roller friction has no effect on x, viscous_x none on y.
     """

@@ -384,7 +384,7 @@ def _estimate(reported: _Reported, reason: str, linear_fit: Fit | None) -> Estim
     error = math.hypot(linear_fit.error_of(reported.slope), math.sqrt(reported.extra_variance))
     if not math.isfinite(error):
         return undetermined(unknown, ALIKE)
-    half_width = linear_fit.reach(error)
+    half_width = linear_fit.half_width(error)
     relatives = alike(names.tolist(), linear_fit.correlation)[int(np.flatnonzero(used)[0])] if np.sum(used) == 1 else []
     judged = judge(unknown, reported.value, error, half_width, relatives)
     if judged.identified and half_width > reported.share * abs(reported.value):

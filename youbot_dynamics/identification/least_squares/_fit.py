@@ -262,7 +262,7 @@ class Fit:
         """Standard error of row (p,) @ values, including the scatter between recordings of this combination."""
         return self.within.error_of(row) * self.within.widening_of(row)
 
-    def reach(self, standard_error: float) -> float:
+    def half_width(self, standard_error: float) -> float:
         """Half-width of the 95 % interval for that standard error."""
         return student(self.freedom) * standard_error
 
@@ -284,7 +284,7 @@ class Fit:
                 estimates.append(verdict.undetermined(unknown, f"{', '.join(lacking)} is not determined"))
                 continue
             error = self.error_of(row)
-            estimates.append(verdict.judge(unknown, value, error, self.reach(error)))
+            estimates.append(verdict.judge(unknown, value, error, self.half_width(error)))
         return tuple(estimates)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 
 IDENTIFIED = "identified"
-# For the intervals of all stages except the thermal one, whose errors are known: see `_REACH` there.
+# For the intervals of all stages except the thermal one, whose errors are known: see `_HALF_WIDTH` there.
 CONFIDENCE = 0.95
 # A value with a larger relative half-width is not useful.
 WIDEST_SHARE = 0.5

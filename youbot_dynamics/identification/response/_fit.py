@@ -414,7 +414,7 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
         prior_shift = float(linear.values[k] - x[k])
         error = math.sqrt(float(linear.covariance[k, k]) + float(spread[k]) + prior_shift * prior_shift)
         if k in best.held:
-            estimate = judge(unknown, float(x[k]), error, linear.reach(error))
+            estimate = judge(unknown, float(x[k]), error, linear.half_width(error))
             estimates.append(dataclasses.replace(estimate, verdict=refusal(best.held[k])))
         elif linear.estimates[k].verdict == refusal(STILL):
             estimates.append(undetermined(unknown, unknown.unexcited))
@@ -422,7 +422,7 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
             estimate = undetermined(unknown, "these drives do not distinguish it from the others")
             estimates.append(dataclasses.replace(estimate, value=float(x[k])))
         else:
-            judged = judge(unknown, float(x[k]), error, linear.reach(error))
+            judged = judge(unknown, float(x[k]), error, linear.half_width(error))
             if k in INNER and judged.identified:
                 judged = dataclasses.replace(judged, verdict=refusal(TOGETHER))
             estimates.append(judged)

@@ -31,14 +31,14 @@ _NO_VOLTAGE = (
 
 MEAN = 0.02  # averaging time of voltage, current and speed [s], longer than current loop and PWM period
 _WINDOW = 5.0  # averaging time of the winding's resistance [s], a third of its thermal time constant
-_ENOUGH = 0.25  # share of the mean square current that must flow
+_LEAST_CURRENT_SHARE = 0.25  # least mean square current of a window, as a share of that of the recording
 _FIRST_WINDOWS = 4  # windows that determine the cold resistance
 _FEWEST_BLOCKS = 12
 _CONSTANT_VOLTAGE = 1e-6  # relative change of a voltage below which it counts as constant
 EXPLAINS = 0.5  # R^2 below which the values of a model are meaningless
 # Standard deviations of errors that do not average out, both chosen.
 GAIN = 0.02  # relative, of a current or voltage sensor
-_LATE = 5e-3  # of the speed behind voltage and current, such as of a filter [s]
+_SPEED_LAG = 5e-3  # of the speed behind voltage and current, such as of a filter [s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,47 +80,49 @@ def identify_armature(
         Unknown("constant", f"V/({speed_unit})", low=0.0, unexcited="the motor never turned"),
     ]
     if voltage is None:
-        return _no_armature(unknowns, _NO_VOLTAGE)
+        return _refused_armature(unknowns, _NO_VOLTAGE)
     stamps = array("time", time, (None,))
     columns = [array(n, v, stamps.shape) for n, v in (("current", current), ("speed", speed), ("voltage", voltage))]
-    place = np.floor((stamps - stamps[0]) / mean).astype(int) if len(stamps) else np.zeros(0, dtype=int)
-    counts = np.bincount(place)
+    index = np.floor((stamps - stamps[0]) / mean).astype(int) if len(stamps) else np.zeros(0, dtype=int)
+    counts = np.bincount(index)
     filled = counts > 0
-    means = [np.bincount(place, values)[filled] / counts[filled] for values in (stamps, *columns)]
+    means = [np.bincount(index, values)[filled] / counts[filled] for values in (stamps, *columns)]
     table = np.column_stack(means[1:3])
     span = float(np.ptp(means[0])) if len(means[0]) else 0.0
     block = max(mean, min(1.0, span / _FEWEST_BLOCKS))
     try:
-        found = least_squares([Rows(means[0], table, means[3], block=block)], unknowns)
-    except IdentificationError as too_little:
-        return _no_armature(unknowns, f"{too_little.got}; needed: {too_little.expected}")
-    values = np.nan_to_num([estimate.value for estimate in found.estimates])
-    left, spread = means[3] - table @ values, means[3] - means[3].mean()
-    power = float(spread @ spread)
+        fit = least_squares([Rows(means[0], table, means[3], block=block)], unknowns)
+    except IdentificationError as problem:
+        return _refused_armature(unknowns, f"{problem.got}; needed: {problem.expected}")
+    values = np.nan_to_num([estimate.value for estimate in fit.estimates])
+    residual, deviation = means[3] - table @ values, means[3] - means[3].mean()
+    power = float(deviation @ deviation)
     constant = power <= _CONSTANT_VOLTAGE**2 * float(means[3] @ means[3])
-    explained = math.nan if constant else 1.0 - float(left @ left) / power
+    explained = math.nan if constant else 1.0 - float(residual @ residual) / power
     if not explained >= EXPLAINS:
-        told = [_meaningless(one, explained) for one in found.estimates]
-        return Armature(told[0], told[1], explained, found)
-    late = values[1] * (np.interp(means[0] - _LATE, means[0], means[2]) - means[2])
-    moved, *_ = np.linalg.lstsq(table, late, rcond=None)
-    gains = GAIN * values * (math.sqrt(2.0), 1.0)  # R is a ratio of voltage and current, K of voltage and speed
-    told = []
-    for one, unknown, more in zip(found.estimates, unknowns, np.hypot(moved, gains), strict=True):
-        error = math.hypot(one.standard_error, float(more))
-        told.append(judge(unknown, one.value, error, found.reach(error)) if one.identified else one)
-    return Armature(told[0], told[1], explained, found)
+        estimates = [_refuse_unexplained(estimate, explained) for estimate in fit.estimates]
+        return Armature(estimates[0], estimates[1], explained, fit)
+    lag_voltage = values[1] * (np.interp(means[0] - _SPEED_LAG, means[0], means[2]) - means[2])
+    lag_errors, *_ = np.linalg.lstsq(table, lag_voltage, rcond=None)
+    gain_errors = GAIN * values * (math.sqrt(2.0), 1.0)  # R is a ratio of voltage and current, K of voltage and speed
+    estimates = []
+    for estimate, unknown, shared_error in zip(fit.estimates, unknowns, np.hypot(lag_errors, gain_errors), strict=True):
+        error = math.hypot(estimate.standard_error, float(shared_error))
+        estimates.append(
+            judge(unknown, estimate.value, error, fit.half_width(error)) if estimate.identified else estimate
+        )
+    return Armature(estimates[0], estimates[1], explained, fit)
 
 
-def _meaningless(estimate: Estimate, explained: float) -> Estimate:
-    """Refuse an identified estimate if the fit explains too little."""
+def _refuse_unexplained(estimate: Estimate, explained: float) -> Estimate:
+    """Refuse an identified estimate because the fit explains too little of the variance."""
     reason = f"the fit explains {explained:.2g} of the variance (R2); at least {EXPLAINS:g} is needed"
     if math.isnan(explained):
         reason = "the voltage was constant; needed: one that changes, such as steps"
     return undetermined(Unknown(estimate.name, estimate.unit), reason) if estimate.identified else estimate
 
 
-def _no_armature(unknowns: Sequence[Unknown], reason: str) -> Armature:
+def _refused_armature(unknowns: Sequence[Unknown], reason: str) -> Armature:
     resistance, constant = (undetermined(unknown, reason) for unknown in unknowns)
     return Armature(resistance, constant, math.nan, None)
 
@@ -142,17 +144,17 @@ def winding_from_voltage(
         Middles (k,) of the windows [s], temperature rises (k,) above the first of them [K], and the cold resistance
         [Ohm], extrapolated to the start by a line through the first windows.
     """
-    nothing = np.zeros(0), np.zeros(0), math.nan
+    empty = np.zeros(0), np.zeros(0), math.nan
     if not len(time):
-        return nothing
-    place = np.floor((time - time[0]) / _WINDOW).astype(int)
-    power = np.bincount(place, current**2)
-    counts = np.maximum(np.bincount(place), 1)
-    enough = power / counts > _ENOUGH * float(np.mean(current**2))
-    middles = time[0] + _WINDOW * (np.flatnonzero(enough) + 0.5)
-    resistance = np.bincount(place, (voltage - constant * speed) * current)[enough] / power[enough]
+        return empty
+    index = np.floor((time - time[0]) / _WINDOW).astype(int)
+    power = np.bincount(index, current**2)
+    counts = np.maximum(np.bincount(index), 1)
+    powered = power / counts > _LEAST_CURRENT_SHARE * float(np.mean(current**2))
+    middles = time[0] + _WINDOW * (np.flatnonzero(powered) + 0.5)
+    resistance = np.bincount(index, (voltage - constant * speed) * current)[powered] / power[powered]
     if len(middles) < _FIRST_WINDOWS:
-        return nothing
+        return empty
     first = slice(0, _FIRST_WINDOWS)
     cold = float(np.polyval(np.polyfit(middles[first] - time[0], resistance[first], 1), 0.0))
     return middles, (resistance / cold - 1.0) / coefficient, cold

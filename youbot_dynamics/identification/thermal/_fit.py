@@ -48,16 +48,16 @@ _UNITS = ("K/(A2 s)", "s", "s", "1")
 # The heating of the search is that by the largest current [K/s]; its start value is found from the readings.
 _START = (15.0, 200.0, 0.1)
 _LOW, _HIGH = (1e-6, 0.1, 1.0, 1e-3), (1e3, 1e3, 1e5, 10.0)
-_HOTTEST = 1e6  # residuals beyond are set to it [K]: the search may try constants with thermal runaway
-_SPREADS = (0.3, 1.0, 3.0)  # factors on the start values of the search
-_AT_END = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
-_APART = 3.0  # combined standard errors above which parts of the data disagree
+_LARGEST_RESIDUAL = 1e6  # residuals beyond this are clipped [K]: the search may try constants with thermal runaway
+_START_FACTORS = (0.3, 1.0, 3.0)  # factors on the start values of the search
+_BOUND_MARGIN = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
+_DISAGREEMENT = 3.0  # combined standard errors above which parts of the data disagree
 # Standard deviations of errors that all readings of a run share; they do not average out. All are chosen.
 _AIR = 1.0  # of the air at the start, relative to the motor's first reading or to the given temperature [K]
 _DRIFT = 0.03  # of the air or of the sensor, in the square root of a second [K]: 1.3 K in half an hour
 _LAG = 2.0  # of a sensor behind its part, or between the clocks of current and temperature [s]
 _GROWTH = 0.1  # relative, of the coefficient: leads and connectors stay cold
-_SHOWN = 2.0  # minimum length of a run's readings in time constants; in a shorter run an exponential looks like a line
+_LEAST_DURATION = 2.0  # of a run's readings in time constants; in a shorter run an exponential looks like a line
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,18 +99,22 @@ class HeatRun:
         constants = np.array(
             [heating, coefficient * heating, 1.0 / tau_winding, 1.0 / (ratio * tau_housing), 1.0, 1.0 / ratio, ambient]
         )
-        out = np.empty((len(self.time) - 1, 2))
+        rises = np.empty((len(self.time) - 1, 2))
         steps = np.diff(self.time)
-        heat_history(constants, start, start, np.ascontiguousarray(self.current[:-1]), np.zeros(len(steps)), steps, out)
-        return np.vstack([[start, start], out])
+        heat_history(
+            constants, start, start, np.ascontiguousarray(self.current[:-1]), np.zeros(len(steps)), steps, rises
+        )
+        return np.vstack([[start, start], rises])
 
     def misfit(self, values: Vector, coefficient: float) -> Vector:
         """Model minus reading (m,) [K] for all readings; without its mean if the ambient temperature is unknown."""
         readings = [np.nan if column is None else column for column in (self.winding, self.housing)]
-        left = self.rises(values, coefficient)
+        residuals = self.rises(values, coefficient)
         for k, column in enumerate(readings):
-            left[:, k] -= column
-        return np.nan_to_num(np.clip(self.at_readings(left), -_HOTTEST, _HOTTEST), nan=_HOTTEST)
+            residuals[:, k] -= column
+        return np.nan_to_num(
+            np.clip(self.at_readings(residuals), -_LARGEST_RESIDUAL, _LARGEST_RESIDUAL), nan=_LARGEST_RESIDUAL
+        )
 
     def at_readings(self, table: Vector) -> Vector:
         """Values (m,) of a table (n, 2) at the readings, without their mean if the ambient temperature is unknown."""
@@ -123,14 +127,14 @@ class HeatRun:
         """Changes of the readings by one standard deviation of the errors that they share [K].
 
         Returns:
-            Of this run's air and of its drift (2, m), and of the sensor's lag and the coefficient (2, m), which are the
-            same in all runs.
+            Changes by this run's air and its drift (2, m), and by the sensor's lag and the coefficient (2, m), which
+            are the same in all runs.
         """
         model = self.rises(values, coefficient)
         air = self.first() if self.ambient is None else self.ambient
         warmer = dataclasses.replace(self, ambient=air + _AIR).rises(values, coefficient)
-        read = self.read_times()
-        drift = _DRIFT * (self.time - read.min()) / math.sqrt(float(np.ptp(read)) or 1.0)
+        read_times = self.read_times()
+        drift = _DRIFT * (self.time - read_times.min()) / math.sqrt(float(np.ptp(read_times)) or 1.0)
         late = np.column_stack([np.interp(self.time - _LAG, self.time, column) for column in model.T])
         steeper = self.rises(values, (1.0 + _GROWTH) * coefficient)
         changes = [warmer - model, np.column_stack([drift, drift]), late - model, steeper - model]
@@ -139,18 +143,18 @@ class HeatRun:
 
     def only(self, half: int) -> HeatRun:
         """The run with only the first (0) or second (1) half of its readings, by time, and its initial temperature."""
-        read = self.read_times()
-        late = self.time >= 0.5 * (read.min() + read.max())
+        read_times = self.read_times()
+        second_half = self.time >= 0.5 * (read_times.min() + read_times.max())
 
-        def kept(column: Vector | None) -> Vector | None:
+        def selected(column: Vector | None) -> Vector | None:
             if column is None:
                 return None
-            part: Vector = np.where(late == bool(half), column, np.nan)
-            began = int(np.argmax(np.isfinite(column)))
-            part[began] = column[began]
+            part: Vector = np.where(second_half == bool(half), column, np.nan)
+            first = int(np.argmax(np.isfinite(column)))
+            part[first] = column[first]
             return part
 
-        return dataclasses.replace(self, winding=kept(self.winding), housing=kept(self.housing))
+        return dataclasses.replace(self, winding=selected(self.winding), housing=selected(self.housing))
 
     def spread(self) -> Vector:
         """Each reading (m,) minus the mean of its column [K], in the order of `misfit`."""
@@ -202,50 +206,48 @@ def identify_heat(
     """
     runs = [run for run in runs if len(run.read_times())]
     if not runs:
-        return _unknown(_NO_TEMPERATURE, coefficient)
+        return _refused_heat(_NO_TEMPERATURE, coefficient)
     peak = max(float(np.max(np.abs(run.current))) for run in runs) or 1.0
     runs = [dataclasses.replace(run, current=run.current / peak) for run in runs]
-    warmest = max(float(np.max(np.abs(run.spread()))) for run in runs) or 1.0
-    starts = [np.log([spread * warmest / _START[0], *_START]) for spread in _SPREADS]
+    largest_rise = max(float(np.max(np.abs(run.spread()))) for run in runs) or 1.0
+    starts = [np.log([spread * largest_rise / _START[0], *_START]) for spread in _START_FACTORS]
     try:
-        logs, found, left, slopes = _solved(runs, coefficient, starts)
-    except IdentificationError as few:
-        return _unknown(f"{few.got}; needed: {few.expected}", coefficient)
+        logs, fit, residuals, slopes = _solve(runs, coefficient, starts)
+    except IdentificationError as problem:
+        return _refused_heat(f"{problem.got}; needed: {problem.expected}", coefficient)
     gaps = _disagreement(runs, coefficient, logs)
     # Half the difference as an additional standard error, so that the interval contains the values of both parts.
-    covariance = found.covariance + np.diag((0.5 * gaps) ** 2) + _from_shared_errors(runs, coefficient, logs, slopes)
-    in_ampere = logs - np.array([2.0 * math.log(peak), 0.0, 0.0, 0.0])
-    values = np.exp(in_ampere)
+    covariance = fit.covariance + np.diag((0.5 * gaps) ** 2) + _shared_error_covariance(runs, coefficient, logs, slopes)
+    logs_in_ampere = logs - np.array([2.0 * math.log(peak), 0.0, 0.0, 0.0])
+    values = np.exp(logs_in_ampere)
     ratios = []
     for k, (name, unit) in enumerate(zip(_NAMES, _UNITS, strict=True)):
         error = float(np.sqrt(covariance[k, k]) * values[k])
         if math.isfinite(error):
-            ratio = judge(Unknown(name, unit, low=0.0), float(values[k]), error, found.reach(error))
-            reason = _unbelievable(k, runs, logs, left, float(gaps[k]), ratio)
+            ratio = judge(Unknown(name, unit, low=0.0), float(values[k]), error, fit.half_width(error))
+            reason = _implausibility(k, runs, logs, residuals, float(gaps[k]), ratio)
             ratios.append(dataclasses.replace(ratio, verdict=refusal(reason)) if reason else ratio)
         else:
-            reason = found.estimates[k].verdict.removeprefix(refusal(""))
+            reason = fit.estimates[k].verdict.removeprefix(refusal(""))
             ratios.append(undetermined(Unknown(name, unit), reason))
-    open_ones = [ratio.name for ratio in ratios if not ratio.identified]
-    constants = _constants(found, covariance, in_ampere, resistance, open_ones)
+    unidentified = [ratio.name for ratio in ratios if not ratio.identified]
+    constants = _constants(fit, covariance, logs_in_ampere, resistance, unidentified)
     disagreeing = tuple(name for name, gap in zip(_NAMES, gaps, strict=True) if gap > 0.0)
-    residual = float(np.sqrt(np.mean(left**2)))
+    residual = float(np.sqrt(np.mean(residuals**2)))
     return Heat(tuple(ratios), constants, residual, values, coefficient, disagreeing)
 
 
-def _unknown(reason: str, coefficient: float) -> Heat:
-    """A thermal model of which nothing is known."""
-    unknowns = [Unknown(*pair) for pair in zip(_NAMES, _UNITS, strict=True)]
+def _refused_heat(reason: str, coefficient: float) -> Heat:
+    """Thermal model with all values refused for one reason."""
+    unknowns = [Unknown(*description) for description in zip(_NAMES, _UNITS, strict=True)]
     ratios, constants = (tuple(undetermined(unknown, reason) for unknown in group) for group in (unknowns, _CONSTANTS))
     return Heat(ratios, constants, math.nan, np.full(4, math.nan), coefficient)
 
 
-def _solved(
-    runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
-) -> tuple[Vector, Fit, Vector, Vector]:
+def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]) -> tuple[Vector, Fit, Vector, Vector]:
     """Logarithms (4,) of the ratios, their linearised fit, and the residuals (m,) [K]; the best from several starts.
 
-    The last result are the slopes (m, 4) of the temperatures over the logarithms [K].
+    The last result is the slopes (m, 4) of the temperatures over the logarithms [K].
     """
 
     def misfit(logs: Vector) -> Vector:
@@ -255,15 +257,15 @@ def _solved(
     # The search may try constants with thermal runaway; their large residuals lead it back.
     with np.errstate(over="ignore", invalid="ignore"):
         solutions = [optimize.least_squares(misfit, start, bounds=limits, x_scale=1.0) for start in starts]
-        best = min(solutions, key=lambda one: float(one.cost))
+        best = min(solutions, key=lambda solution: float(solution.cost))
         return best.x, *_linear_fit(runs, misfit, best.x)
 
 
 def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> Vector:
     """Largest significant difference (4,) between parts of the data in the logarithms of the ratios, 0 if they agree.
 
-    Compared are the readings of the first half of every run with those of the second, each run with all others, and the
-    first half of the runs with the second. Parts agree within 3 combined standard errors.
+    The readings of the first half of every run are compared with those of the second, each run with all other runs, and
+    the first half of the runs with the second. Parts agree within 3 combined standard errors.
     """
     pairs = [([run.only(0) for run in runs], [run.only(1) for run in runs])]
     if len(runs) > 1:
@@ -272,27 +274,29 @@ def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> 
     gaps = np.zeros(4)
     for pair in pairs:
         try:
-            (a, of_a, *_), (b, of_b, *_) = (_solved(part, coefficient, [logs]) for part in pair)
+            (logs_a, fit_a, *_), (logs_b, fit_b, *_) = (_solve(part, coefficient, [logs]) for part in pair)
         except IdentificationError:
             continue  # a part is too short to be fitted alone
-        apart = np.abs(a - b)
-        combined = np.sqrt(np.diag(of_a.covariance) + np.diag(of_b.covariance))
-        gaps = np.maximum(gaps, np.where(apart > _APART * combined, apart, 0.0))
+        difference = np.abs(logs_a - logs_b)
+        combined = np.sqrt(np.diag(fit_a.covariance) + np.diag(fit_b.covariance))
+        gaps = np.maximum(gaps, np.where(difference > _DISAGREEMENT * combined, difference, 0.0))
     return gaps
 
 
-def _unbelievable(k: int, runs: Sequence[HeatRun], logs: Vector, left: Vector, gap: float, ratio: Estimate) -> str:
-    """Why the ratio number k is not credible although it has an interval, "" if it is."""
+def _implausibility(
+    k: int, runs: Sequence[HeatRun], logs: Vector, residuals: Vector, gap: float, ratio: Estimate
+) -> str:
+    """Reason why the ratio number k is not credible although it has an interval, "" if it is credible."""
     spread = np.concatenate([run.spread() for run in runs])
     power = float(spread @ spread)
-    explained = 1.0 - float(left @ left) / power if power > 0.0 else 0.0
+    explained = 1.0 - float(residuals @ residuals) / power if power > 0.0 else 0.0
     value, longest = ratio.value, max(float(np.ptp(run.read_times())) for run in runs)
     if explained < EXPLAINS:
         return f"the fit explains {explained:.2g} of the temperature variance (R2); at least {EXPLAINS:g} is needed"
-    if min(logs[k] - math.log(_LOW[k]), math.log(_HIGH[k]) - logs[k]) < _AT_END:
+    if min(logs[k] - math.log(_LOW[k]), math.log(_HIGH[k]) - logs[k]) < _BOUND_MARGIN:
         return f"the search ended at its bound, {with_unit(f'{value:.3g}', _UNITS[k])}"
-    if _UNITS[k] == "s" and _SHOWN * value > longest:
-        needed = _SHOWN * value
+    if _UNITS[k] == "s" and _LEAST_DURATION * value > longest:
+        needed = _LEAST_DURATION * value
         return f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s; {needed:.0f} s are needed"
     if gap > 0.0 and not ratio.identified:
         return f"the recordings disagree: parts of them give values that differ by a factor of {math.exp(gap):.2g}"
@@ -305,7 +309,7 @@ def _linear_fit(
     """Linearised fit about the solution, its residuals (m,) and the slopes (m, 4) over the logarithms of the ratios."""
     step = 1e-4
     base = misfit(logs)
-    pairs = [(misfit(logs + step * one), misfit(logs - step * one)) for one in np.eye(4)]
+    pairs = [(misfit(logs + step * direction), misfit(logs - step * direction)) for direction in np.eye(4)]
     slopes = np.column_stack([(after - before) / (2.0 * step) for after, before in pairs])
     pieces, row = [], 0
     total = sum(float(np.ptp(run.read_times())) for run in runs) or 1.0  # each a single reading
@@ -315,26 +319,26 @@ def _linear_fit(
         row += len(times)
         pieces.append(Rows(times, slopes[part], -base[part], recording=k, block=total / _HEAT_BLOCKS))
     unknowns = [Unknown(name, "1", resolution=math.inf) for name in _NAMES]
-    # Without the scatter between runs, which `_disagreement` finds.
+    # Without the scatter between runs, which `_disagreement` detects.
     return least_squares(pieces, unknowns, robust=False, between=False), base, slopes
 
 
-def _from_shared_errors(runs: Sequence[HeatRun], coefficient: float, logs: Vector, slopes: Vector) -> Vector:
+def _shared_error_covariance(runs: Sequence[HeatRun], coefficient: float, logs: Vector, slopes: Vector) -> Vector:
     """Covariance (4, 4) of the logarithms from errors that readings share and the scatter of residuals does not show.
 
-    Each changes the readings as `HeatRun.shared_errors` tells, and the logarithms by the fit of this change.
+    The change of the logarithms is the fit of the change of the readings, `HeatRun.shared_errors`.
     """
-    changes, common, row = [], np.zeros((2, len(slopes))), 0
+    run_columns, common_columns, row = [], np.zeros((2, len(slopes))), 0
     for run in runs:
-        own, of_all = run.shared_errors(np.exp(logs), coefficient)
-        part = slice(row, row + own.shape[1])
+        run_changes, common_changes = run.shared_errors(np.exp(logs), coefficient)
+        part = slice(row, row + run_changes.shape[1])
         row = part.stop
-        common[:, part] = of_all
-        for one in own:
-            changes.append(np.zeros(len(slopes)))
-            changes[-1][part] = one
-    moved, *_ = np.linalg.lstsq(slopes, np.column_stack([*changes, *common]), rcond=None)
-    covariance: Vector = moved @ moved.T
+        common_columns[:, part] = common_changes
+        for change in run_changes:
+            run_columns.append(np.zeros(len(slopes)))
+            run_columns[-1][part] = change
+    shifts, *_ = np.linalg.lstsq(slopes, np.column_stack([*run_columns, *common_columns]), rcond=None)
+    covariance: Vector = shifts @ shifts.T
     covariance[0, 0] += (2.0 * GAIN) ** 2  # heat is proportional to the square of the current
     return covariance
 
@@ -350,7 +354,7 @@ _POWERS = np.array([[-1, 1, 1, 0, 0], [-1, 1, 0, 1, 1], [1, -1, 0, 0, 0], [1, -1
 
 
 def _constants(
-    found: Fit, covariance: Vector, logs: Vector, resistance: tuple[float, float] | None, open_ones: Sequence[str]
+    fit: Fit, covariance: Vector, logs: Vector, resistance: tuple[float, float] | None, unidentified: Sequence[str]
 ) -> tuple[Estimate, ...]:
     """Thermal resistances and capacities from the ratios and the motor's resistance.
 
@@ -359,16 +363,16 @@ def _constants(
     """
     if resistance is None:
         return tuple(undetermined(unknown, _ONLY_RATIOS) for unknown in _CONSTANTS)
-    value, error = resistance
+    ohms, ohms_error = resistance
     estimates = []
     for unknown, powers in zip(_CONSTANTS, _POWERS, strict=True):
         used = powers[1:] != 0.0
         variance = float(powers[1:][used] @ covariance[np.ix_(used, used)] @ powers[1:][used])
-        lacking = [name for name, use in zip(_NAMES, used, strict=True) if use and name in open_ones]
-        if lacking:
-            estimates.append(undetermined(unknown, f"these runs do not determine: {', '.join(lacking)}"))
+        missing = [name for name, use in zip(_NAMES, used, strict=True) if use and name in unidentified]
+        if missing:
+            estimates.append(undetermined(unknown, f"these runs do not determine: {', '.join(missing)}"))
             continue
-        found_value = math.exp(float(powers @ np.concatenate([[math.log(value)], logs])))
-        standard = found_value * math.hypot(math.sqrt(variance), error / value)
-        estimates.append(judge(unknown, found_value, standard, found.reach(standard)))
+        value = math.exp(float(powers @ np.concatenate([[math.log(ohms)], logs])))
+        standard_error = value * math.hypot(math.sqrt(variance), ohms_error / ohms)
+        estimates.append(judge(unknown, value, standard_error, fit.half_width(standard_error)))
     return tuple(estimates)

@@ -81,15 +81,15 @@ def recorded_motors(recording: Recording, robot: Robot, chosen: Mapping[str, str
     gears = np.array([motor.gear_ratio for motor in motors])
     current = signals.torque / (np.array([motor.torque_constant for motor in motors]) * gears)
     time = signals.time
-    voltage, winding, housing = (_read(recording, topic, robot.driver.arm_joints) for topic in topics)
+    voltage, winding, housing = (_effort_field(recording, topic, robot.driver.arm_joints) for topic in topics)
     steps = np.arange(time[0], time[-1], STEP)
     edges = np.append(steps, steps[-1] + STEP)
     heat_current = _filled(np.sqrt(_means(edges, time, current**2)))
-    warm = [None if one is None else _means(edges - 0.5 * STEP, *one) for one in (winding, housing)]
+    temperatures = [None if table is None else _means(edges - 0.5 * STEP, *table) for table in (winding, housing)]
     electric = None
     if voltage is not None:
         electric = _electric(voltage, time, gears * signals.position, current, winding)
-    return MotorSignals(electric, steps, heat_current, *warm)
+    return MotorSignals(electric, steps, heat_current, *temperatures)
 
 
 def _electric(
@@ -100,24 +100,26 @@ def _electric(
     Voltages and temperatures are pairs of times (v,) and values (v, n); rotor angles and currents are (s, n) at the
     times (s,) of the joint states.
     """
-    at, first = np.unique(voltage[0], return_index=True)  # two publishers may send every reading twice
+    times, first = np.unique(voltage[0], return_index=True)  # two publishers may send every reading twice
     volts = voltage[1][first]
     # Speeds from the angles at the middles between voltages, so that their mean covers the whole time without gaps.
-    around = 0.5 * float(np.median(np.diff(at))) if len(at) > 1 else MEAN
-    known = _near(at - around, time) & _near(at + around, time)
-    at, volts = at[known], volts[known]
-    turned = _interpolated(at + around, time, angle) - _interpolated(at - around, time, angle)
-    warmth = np.full(volts.shape, np.nan) if winding is None else _interpolated(at, *winding)
-    together = np.hstack([volts, _interpolated(at, time, current), turned / (2.0 * around), warmth, at[:, None]])
-    edges = at[0] + MEAN * np.arange(int((at[-1] - at[0]) / MEAN) + 2) if len(at) else np.zeros(1)
-    means = _means(edges, at, together)
+    half_interval = 0.5 * float(np.median(np.diff(times))) if len(times) > 1 else MEAN
+    covered = _without_gap(times - half_interval, time) & _without_gap(times + half_interval, time)
+    times, volts = times[covered], volts[covered]
+    rotation = _interpolated(times + half_interval, time, angle) - _interpolated(times - half_interval, time, angle)
+    temperature = np.full(volts.shape, np.nan) if winding is None else _interpolated(times, *winding)
+    table = np.hstack(
+        [volts, _interpolated(times, time, current), rotation / (2.0 * half_interval), temperature, times[:, None]]
+    )
+    edges = times[0] + MEAN * np.arange(int((times[-1] - times[0]) / MEAN) + 2) if len(times) else np.zeros(1)
+    means = _means(edges, times, table)
     means = means[np.isfinite(means[:, -1])]
     n = volts.shape[1]
     return Electric(means[:, -1], *(means[:, k * n : (k + 1) * n] for k in range(4)))
 
 
-def _read(recording: Recording, topic: str | None, joints: tuple[str, ...]) -> tuple[Vector, Vector] | None:
-    """Times (m,) [s] and values (m, n) of a topic with the values in its effort field; None without one."""
+def _effort_field(recording: Recording, topic: str | None, joints: tuple[str, ...]) -> tuple[Vector, Vector] | None:
+    """Times (m,) [s] and values (m, n) of a topic with the values in its effort field; None without a topic."""
     if topic is None:
         return None
     states = recording.joint_states(topic, joints)
@@ -126,43 +128,43 @@ def _read(recording: Recording, topic: str | None, joints: tuple[str, ...]) -> t
 
 def _means(edges: Vector, time: Vector, values: Vector) -> Vector:
     """Means (b, n) of values (m, n) at times (m,) between edges (b + 1,); NaN without values."""
-    place = np.searchsorted(edges, time, side="right") - 1
-    inside = (place >= 0) & (place < len(edges) - 1)
-    out = np.empty((len(edges) - 1, values.shape[1]))
+    index = np.searchsorted(edges, time, side="right") - 1
+    inside = (index >= 0) & (index < len(edges) - 1)
+    means = np.empty((len(edges) - 1, values.shape[1]))
     for k, column in enumerate(values.T):
-        use = inside & np.isfinite(column)
-        counts = np.bincount(place[use], minlength=len(out))
+        valid = inside & np.isfinite(column)
+        counts = np.bincount(index[valid], minlength=len(means))
         with np.errstate(invalid="ignore", divide="ignore"):
-            out[:, k] = np.bincount(place[use], column[use], minlength=len(out)) / counts
-    return out
+            means[:, k] = np.bincount(index[valid], column[valid], minlength=len(means)) / counts
+    return means
 
 
-def _near(moments: Vector, time: Vector) -> NDArray[np.bool_]:
-    """Whether each of `moments` (b,) lies between two times of `time` (m,) without a gap."""
+def _without_gap(moments: Vector, time: Vector) -> NDArray[np.bool_]:
+    """Flags (b,) of `moments` (b,) between two times of `time` (m,) without a gap."""
     after = np.clip(np.searchsorted(time, moments), 1, len(time) - 1)
     inside = (moments >= time[0]) & (moments <= time[-1])
-    near: NDArray[np.bool_] = inside & (time[after] - time[after - 1] < _GAP)
-    return near
+    gapless: NDArray[np.bool_] = inside & (time[after] - time[after - 1] < _GAP)
+    return gapless
 
 
 def _interpolated(moments: Vector, time: Vector, values: Vector) -> Vector:
     """Values (b, n) interpolated at `moments` (b,), since temperatures change slowly."""
-    out = np.full((len(moments), values.shape[1]), np.nan)
+    interpolated = np.full((len(moments), values.shape[1]), np.nan)
     for k, column in enumerate(values.T):
-        use = np.isfinite(column)
-        if np.any(use):
-            out[:, k] = np.interp(moments, time[use], column[use])
-    return out
+        valid = np.isfinite(column)
+        if np.any(valid):
+            interpolated[:, k] = np.interp(moments, time[valid], column[valid])
+    return interpolated
 
 
 def _filled(table: Vector) -> Vector:
     """Table (h, n) with missing values replaced by the last value; 0 before the first."""
-    out = table.copy()
-    for column in out.T:
+    filled = table.copy()
+    for column in filled.T:
         known = np.isfinite(column)
         last = np.maximum.accumulate(np.where(known, np.arange(len(column)), -1))
         column[:] = np.where(last >= 0, column[np.maximum(last, 0)], 0.0)
-    return out
+    return filled
 
 
 STAGE = "thermal"
@@ -173,18 +175,19 @@ _PARAMETERS = (
     "winding_time_constant",
     "housing_time_constant",
 )
-_COLD = 0.02  # relative error of a cold resistance from the first windows
-_UNREAD = 0.05  # the same if the winding temperature is unknown, equal to 12 K
-_AIR = 5.0  # largest difference of an unknown air temperature from the reference [K]
-_WARM = 5.0  # [K] above the coldest recording, above which the housing temperature is unknown
-_REACH = float(ndtri(0.5 + CONFIDENCE / 2.0))  # half-width in standard errors; normal, since these errors are known
-_BETWEEN = 10.0  # gap inserted between two recordings [s]
+_COLD_ERROR = 0.02  # relative error of a cold resistance from the first windows
+_UNMEASURED_ERROR = 0.05  # relative error of a resistance at an unknown winding temperature, equal to 12 K
+_AIR_RANGE = 5.0  # largest difference of an unknown air temperature from the reference [K]
+_WARM_START = 5.0  # [K] above the coldest recording, above which the housing temperature is unknown
+# Half-width of an interval in standard errors; that of a normal distribution, since these errors are known.
+_HALF_WIDTH = float(ndtri(0.5 + CONFIDENCE / 2.0))
+_RECORDING_GAP = 10.0  # gap inserted between two recordings [s]
 _MOST_POINTS = 3000  # of a curve
 _ONLY_RATIOS = (
     "thermal resistances and capacities need the resistance of the winding, from its voltage; current and "
     "temperature alone give four ratios: heating, two time constants and the ratio of the capacities"
 )
-_CONSTANT = (
+_TORQUE_CONSTANT_NOTE = (
     "the torque constants are identified from the back-EMF; the driver computes its efforts with the constants of its "
     "own configuration: change both together, otherwise the currents are wrong"
 )
@@ -201,53 +204,57 @@ def extract(opened: Opened, robot: Robot) -> MotorSignals:
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Motors of all recordings, joint by joint."""
-    parts: list[MotorSignals] = [one.part for one in taken]
+    parts: list[MotorSignals] = [recording.part for recording in taken]
     measured = any(part.electric is not None for part in parts)
-    unread = any(part.winding is None for part in parts if part.electric is not None)
-    growth = robot.arm.temperature_coefficient
+    unmeasured = any(part.winding is None for part in parts if part.electric is not None)
+    coefficient = robot.arm.temperature_coefficient
     warm = any(part.winding is not None or part.housing is not None for part in parts)
-    began = [_first(part) for part in parts]
-    ambient = min((first for first in began if math.isfinite(first)), default=math.nan)
+    initial = [_initial_temperature(part) for part in parts]
+    ambient = min((temperature for temperature in initial if math.isfinite(temperature)), default=math.nan)
     findings: list[Finding] = []
     fits: list[FitCurve] = []
     notes: list[str] = []
     cold = []
-    for one, first in zip(taken, began, strict=True):
-        if first - ambient > _WARM:
-            warmer = f"its motors were {first - ambient:.0f} K warmer than in the coldest recording"
-            notes.append(f"{one.name} left out of the thermal model: {warmer}")
+    for recording, temperature in zip(taken, initial, strict=True):
+        if temperature - ambient > _WARM_START:
+            difference = f"its motors were {temperature - ambient:.0f} K warmer than in the coldest recording"
+            notes.append(f"{recording.name} left out of the thermal model: {difference}")
         else:
-            cold.append(one.part)
+            cold.append(recording.part)
     for k, joint in enumerate(robot.arm.joints):
         name = f"joint_{k + 1}"
         armature = _armature(parts, k, robot)
-        at_ambient = 1.0 + growth * (ambient - robot.arm.reference_temperature) if math.isfinite(ambient) else 1.0
-        told = armature.resistance
-        resistance = (told.value * at_ambient, told.standard_error * at_ambient) if told.identified else None
+        at_ambient = 1.0 + coefficient * (ambient - robot.arm.reference_temperature) if math.isfinite(ambient) else 1.0
+        winding = armature.resistance
+        resistance = (winding.value * at_ambient, winding.standard_error * at_ambient) if winding.identified else None
         runs = [part.run(k) for part in cold]
-        if unread and told.identified and armature.constant.identified:
-            by_resistance, resistance = _by_resistance(cold, k, armature.constant.value, growth / at_ambient)
-            runs = runs if warm else by_resistance
-            told = _at_reference(told, resistance, at_ambient, 0.0 if math.isfinite(ambient) else growth * _AIR)
-            armature = dataclasses.replace(armature, resistance=told)
+        if unmeasured and winding.identified and armature.constant.identified:
+            resistance_runs, resistance = _runs_from_resistance(
+                cold, k, armature.constant.value, coefficient / at_ambient
+            )
+            runs = runs if warm else resistance_runs
+            winding = _at_reference(
+                winding, resistance, at_ambient, 0.0 if math.isfinite(ambient) else coefficient * _AIR_RANGE
+            )
+            armature = dataclasses.replace(armature, resistance=winding)
         rows, explained = 0 if armature.fit is None else armature.fit.rows, {"explained": armature.explained}
         constant = dataclasses.replace(armature.constant, unit="N m/A")  # the same as V s/rad
         findings.append(Finding(f"robot.arm.{name}.motor.resistance", armature.resistance, rows, "", explained))
         findings.append(Finding(f"robot.arm.{name}.motor.torque_constant", constant, rows, "", explained))
-        heat = identify_heat(runs, coefficient=growth / at_ambient, resistance=resistance)
+        heat = identify_heat(runs, coefficient=coefficient / at_ambient, resistance=resistance)
         for estimate in (*heat.ratios, *heat.constants):
             prefix = "robot.arm" if estimate.name in _PARAMETERS else "arm"
-            full = f"{prefix}.{name}.motor.{estimate.name}"
-            findings.append(Finding(full, estimate, details={"residual": heat.residual}))
+            path = f"{prefix}.{name}.motor.{estimate.name}"
+            findings.append(Finding(path, estimate, details={"residual": heat.residual}))
         if heat.disagreeing:
             notes.append(f"{name}: parts of the recordings disagree about {', '.join(heat.disagreeing)}")
         fits += _curves(runs, name, heat)
-        if told.identified:
-            change = told.value / joint.motor.resistance - 1.0
-            notes.append(f"{name}: winding {told.value:.3g} Ohm, {100.0 * change:+.0f} % relative to the data sheet")
+        if winding.identified:
+            change = winding.value / joint.motor.resistance - 1.0
+            notes.append(f"{name}: winding {winding.value:.3g} Ohm, {100.0 * change:+.0f} % relative to the data sheet")
     if measured:
-        notes.append(_CONSTANT)
-        if unread:
+        notes.append(_TORQUE_CONSTANT_NOTE)
+        if unmeasured:
             notes.append("winding temperatures were not recorded: resistances are those of the cold start")
     if warm and not measured:
         notes.append(_ONLY_RATIOS)
@@ -261,24 +268,24 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 def _armature(parts: Sequence[MotorSignals], k: int, robot: Robot) -> Armature:
     """V = R (1 + a (T - T_ref)) i + K w of one joint over all recordings, with measured T, or T_ref if not measured."""
     rows: list[Vector] = []
-    later = 0.0
+    start = 0.0
     for part in parts:
         electric = part.electric
         if electric is None or not len(electric.time):
             continue
-        warmer = np.nan_to_num(electric.winding[:, k] - robot.arm.reference_temperature)
-        current = electric.current[:, k] * (1.0 + robot.arm.temperature_coefficient * warmer)
-        time = electric.time - electric.time[0] + later
+        rise = np.nan_to_num(electric.winding[:, k] - robot.arm.reference_temperature)
+        current = electric.current[:, k] * (1.0 + robot.arm.temperature_coefficient * rise)
+        time = electric.time - electric.time[0] + start
         table = np.column_stack([time, electric.voltage[:, k], current, electric.speed[:, k]])
         rows.append(table[np.all(np.isfinite(table), axis=1)])
-        later = float(time[-1]) + _BETWEEN
+        start = float(time[-1]) + _RECORDING_GAP
     if not rows or not sum(len(table) for table in rows):
         return identify_armature([], None, [], [])
     time, voltage, current, speed = np.concatenate(rows).T
     return identify_armature(time, voltage, current, speed, mean=0.5 * MEAN)
 
 
-def _by_resistance(
+def _runs_from_resistance(
     parts: Sequence[MotorSignals], k: int, constant: float, coefficient: float
 ) -> tuple[list[HeatRun], tuple[float, float] | None]:
     """Heat data of one joint whose winding temperature comes only from its resistance, and its cold resistance."""
@@ -292,31 +299,31 @@ def _by_resistance(
         time, voltage, current, speed = sound.T
         times, rises, cold = winding_from_voltage(time, voltage, current, speed, constant, coefficient)
         winding = np.full(len(part.heat_time), np.nan)
-        place = np.searchsorted(part.heat_time, times)
-        inside = place < len(winding)
-        winding[place[inside]] = rises[inside]
+        index = np.searchsorted(part.heat_time, times)
+        inside = index < len(winding)
+        winding[index[inside]] = rises[inside]
         runs.append(HeatRun(part.heat_time, part.heat_current[:, k], winding))
         colds += [cold] if math.isfinite(cold) else []
     mean = float(np.mean(colds)) if colds else math.nan
-    return runs, (mean, _COLD * mean) if colds else None
+    return runs, (mean, _COLD_ERROR * mean) if colds else None
 
 
-def _at_reference(told: Estimate, cold: tuple[float, float] | None, at_ambient: float, air: float) -> Estimate:
+def _at_reference(fitted: Estimate, cold: tuple[float, float] | None, at_ambient: float, air: float) -> Estimate:
     """Resistance at the reference temperature of a winding whose temperature was not measured.
 
-    `told`, from the fit over a whole recording, is the resistance at the mean temperature, 10 % or more above the cold
-    one. `cold` is the resistance and its error [Ohm] at the start, at air temperature, None if unknown. It is
-    `at_ambient` times the resistance at the reference temperature, with a relative error `air`.
+    `fitted`, from the fit over a whole recording, is the resistance at the mean temperature, 10 % or more above the
+    cold resistance. `cold` is the resistance and its error [Ohm] at the start, at air temperature, None if unknown. It
+    is `at_ambient` times the resistance at the reference temperature, with a relative error `air`.
     """
-    value, error = told.value, math.hypot(told.standard_error, _UNREAD * told.value)
+    value, error = fitted.value, math.hypot(fitted.standard_error, _UNMEASURED_ERROR * fitted.value)
     if cold is not None:
         value, error = cold[0] / at_ambient, cold[1] / at_ambient
     error = math.hypot(error, air * value)
-    return judge(Unknown(told.name, told.unit, low=0.0), value, error, _REACH * error)
+    return judge(Unknown(fitted.name, fitted.unit, low=0.0), value, error, _HALF_WIDTH * error)
 
 
-def _first(part: MotorSignals) -> float:
-    """Median of the first temperatures of the motors of a recording [degC]; NaN if there are none."""
+def _initial_temperature(part: MotorSignals) -> float:
+    """Median of the initial temperatures of the motors of a recording [degC]; NaN if there are none."""
     firsts = [part.run(k).first() for k in range(part.heat_current.shape[1])]
     known = [first for first in firsts if math.isfinite(first)]
     return float(np.median(known)) if known else math.nan
@@ -326,10 +333,10 @@ def _curves(runs: Sequence[HeatRun], joint: str, heat: Heat) -> list[FitCurve]:
     """Temperature of one joint in the longest recording, measured and modelled."""
     if not runs or not np.all(np.isfinite(heat.values)):
         return []
-    run = max(runs, key=lambda one: len(one.time))
+    run = max(runs, key=lambda candidate: len(candidate.time))
     model = run.rises(heat.values, heat.coefficient)
     curves = []
-    for place, (what, column) in enumerate((("winding", run.winding), ("housing", run.housing))):
+    for column_number, (what, column) in enumerate((("winding", run.winding), ("housing", run.housing))):
         if column is None:
             continue
         read = np.flatnonzero(np.isfinite(column))
@@ -338,7 +345,7 @@ def _curves(runs: Sequence[HeatRun], joint: str, heat: Heat) -> list[FitCurve]:
             continue
         measured = column[read]
         # The start temperature is known only up to the constant of the fit.
-        modelled = model[read, place] + float(np.mean(measured - model[read, place]))
+        modelled = model[read, column_number] + float(np.mean(measured - model[read, column_number]))
         curves.append(
             FitCurve(
                 title=f"Motor of {joint}, {what}",
