@@ -119,7 +119,8 @@ def publish(attack: Attack, argument: dict[str, Any]) -> None:
     package, name = argument["type"].split("/")
     kind = getattr(importlib.import_module(f"{package}.msg"), name)
     reliability = ReliabilityPolicy.BEST_EFFORT if argument.get("best_effort") else ReliabilityPolicy.RELIABLE
-    stranger = Observer("stranger", beside=attack.robot.observer)
+    # One context has one type for a topic.
+    stranger = Observer("stranger", beside=None if argument.get("unheard") else attack.robot.observer)
     publisher = stranger.node.create_publisher(kind, argument["topic"], QoSProfile(depth=10, reliability=reliability))
     message = _filled(kind(), argument.get("fields", {}))
     if argument.get("unheard"):

@@ -11,6 +11,7 @@ from base_drives import DRIVER, cruise, drive_busily
 
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.kinematics import planar
+from youbot_dynamics.kinematics.roller_phase import contact_angles
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant, counted_wheel_speeds
 from youbot_dynamics.simulation.base import _dynamics as dynamics
@@ -52,7 +53,7 @@ def test_the_rows_are_those_of_a_roller_that_spins_freely_on_the_floor(count: fl
     rows, rollers = np.zeros((4, 3)), np.zeros(4)
     for angles in np.random.default_rng(0).uniform(-9.0, 9.0, (50, 4)):
         dynamics.write_rows(base, angles, rows, rollers)
-        off = dynamics.roller_angles(base, angles)
+        off = contact_angles(base.rows, angles)
         assert np.all(np.abs(off) <= pi / count * (1 + 1e-12))
         expected = [rolling_row(truth, wheel, phi) for wheel, phi in enumerate(off)]
         np.testing.assert_allclose(rows, expected, rtol=1e-12, atol=1e-12)

@@ -37,7 +37,7 @@ _FEWEST_BLOCKS = 12
 _CONSTANT_VOLTAGE = 1e-6  # relative change of a voltage below which it counts as constant
 EXPLAINS = 0.5  # R^2 below which the values of a model are meaningless
 # Standard deviations of errors that do not average out, both chosen.
-GAIN = 0.02  # relative, of a current or voltage sensor
+GAIN = 0.01  # relative, of a current or voltage sensor
 _SPEED_LAG = 5e-3  # of the speed behind voltage and current, such as of a filter [s]
 
 
@@ -62,7 +62,7 @@ def identify_armature(
     """R and K of V = R i + K w, from means over 20 ms, in which inductance and filters settle.
 
     Both are refused if they explain less than half of the voltage's variance about its mean. Their intervals contain
-    the scatter between blocks, gains that are 2 % off, and a speed that is 5 ms late, as standard deviations.
+    the scatter between blocks, gains that are 1 % off, and a speed that is 5 ms late, as standard deviations.
 
     Args:
         time: (n,) [s], increasing.

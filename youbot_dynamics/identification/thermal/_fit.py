@@ -53,9 +53,9 @@ _START_FACTORS = (0.3, 1.0, 3.0)  # factors on the start values of the search
 _BOUND_MARGIN = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
 _DISAGREEMENT = 3.0  # combined standard errors above which parts of the data disagree
 # Standard deviations of errors that all readings of a run share; they do not average out. All are chosen.
-_AIR = 1.0  # of the air at the start, relative to the motor's first reading or to the given temperature [K]
-_DRIFT = 0.03  # of the air or of the sensor, in the square root of a second [K]: 1.3 K in half an hour
-_LAG = 2.0  # of a sensor behind its part, or between the clocks of current and temperature [s]
+_AIR = 0.2  # of the air at the start, relative to the motor's first reading or to the given temperature [K]
+_DRIFT = 0.005  # of the air or of the sensor, in the square root of a second [K]: 0.2 K in half an hour
+_LAG = 0.5  # of a sensor behind its part, or between the clocks of current and temperature [s]
 _GROWTH = 0.1  # relative, of the coefficient: leads and connectors stay cold
 _LEAST_DURATION = 2.0  # of a run's readings in time constants; in a shorter run an exponential looks like a line
 
@@ -194,9 +194,9 @@ def identify_heat(
     """Identify thermal ratios from currents and temperatures, and the constants if the resistance is known.
 
     Output-error fit of the logarithms of the four ratios. Intervals come from blocks of the linearised fit and from
-    errors that do not average out: the air is 1 K from the motor's first reading and drifts, a sensor lags by 2 s, the
-    current is 2 % off and the coefficient 10 %, each as a standard deviation. They are widened if parts of the data
-    disagree. All ratios are refused if too few temperatures were read or the fit explains
+    errors that do not average out, each as a standard deviation: the air is 0.2 K from the motor's first reading and
+    drifts, a sensor lags by 0.5 s, the current is 1 % off and the coefficient 10 %. They are widened if parts of the
+    data disagree. All ratios are refused if too few temperatures were read or the fit explains
     less than half of their variance; a time constant is refused if the readings of no run last twice as long.
 
     Args:
