@@ -215,11 +215,11 @@ def test_an_error_comes_through(somewhere):
 
 
 def test_a_publisher_that_offers_less_is_told_of_and_a_task_may_change_the_subscription():
-    taken, events = [], []
+    taken, reported = [], []
     with Spun() as spun:
 
         def incompatible(event) -> None:
-            events.append(event)
+            reported.append(event)
             spun.node.executor.create_task(change)
 
         def change() -> None:
@@ -229,7 +229,7 @@ def test_a_publisher_that_offers_less_is_told_of_and_a_task_may_change_the_subsc
         events = SubscriptionEventCallbacks(incompatible_qos=incompatible)
         subscription = spun.node.create_subscription(Int64, "numbers", taken.append, 10, event_callbacks=events)
         numbers = spun.node.create_publisher(Int64, "numbers", BEST_EFFORT)
-        spun.until(lambda: events != [], "the event")
+        spun.until(lambda: reported != [], "the event")
 
         def heard() -> bool:
             numbers.publish(Int64())

@@ -131,12 +131,12 @@ class MecanumBase(MadeOfArguments):
 
         Raises:
             InputError: not four errors, or errors that are not finite.
-            ModelError: as for the class; a half length or half width that is not positive.
+            ModelError: as for the class; a radius, half length or half width that is not a positive number.
         """
         h = number("half_length", half_length, "m", above=0.0)
         w = number("half_width", half_width, "m", above=0.0)
         positions = np.array([[h, w], [h, -w], [-h, w], [-h, -w]])
-        radii = wheel_radius * (1.0 + array("radius_errors", radius_errors, (4,)))
+        radii = number("wheel_radius", wheel_radius, "m", above=0.0) * (1.0 + array("radius_errors", radius_errors, (4,)))
         return cls(positions, radii, np.array(_YOUBOT_ROLLER_ANGLES), lateral_factor)
 
     @classmethod
