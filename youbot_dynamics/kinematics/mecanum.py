@@ -136,7 +136,8 @@ class MecanumBase(MadeOfArguments):
         h = number("half_length", half_length, "m", above=0.0)
         w = number("half_width", half_width, "m", above=0.0)
         positions = np.array([[h, w], [h, -w], [-h, w], [-h, -w]])
-        radii = number("wheel_radius", wheel_radius, "m", above=0.0) * (1.0 + array("radius_errors", radius_errors, (4,)))
+        relative = 1.0 + array("radius_errors", radius_errors, (4,))
+        radii = number("wheel_radius", wheel_radius, "m", above=0.0) * relative
         return cls(positions, radii, np.array(_YOUBOT_ROLLER_ANGLES), lateral_factor)
 
     @classmethod

@@ -8,6 +8,7 @@ import itertools
 import logging
 import os
 import signal
+import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -88,10 +89,16 @@ def _client_of(address: str) -> Iterator[Client]:
     if importlib.util.find_spec("distributed") is None:
         raise missing_package("distributed", "--scheduler", "dask's package for clusters")
     from distributed import Client
+    from distributed.comm import parse_address, parse_host_port
+    from distributed.comm.registry import get_backend
 
     thing = f"--scheduler {address}"
     start = "start one with: dask scheduler; or omit --scheduler to use this machine"
     try:
+        scheme, location = parse_address(address)
+        get_backend(scheme)
+        # A client that finds nobody leaves its thread behind; so ask first whether anybody listens there.
+        socket.create_connection(parse_host_port(location), timeout=_ANSWER).close()
         client = Client(address, timeout=_ANSWER)
     except (OSError, ValueError, TimeoutError, asyncio.TimeoutError) as problem:
         got = f"no answer within {_ANSWER:g} s" if isinstance(problem, OSError) else str(problem) or "no answer"
