@@ -73,6 +73,21 @@ def test_without_the_preview_the_same_drive_is_late_by_the_delay() -> None:
     np.testing.assert_allclose(poses[:, 1], shifted, atol=1e-9)
 
 
+@pytest.mark.parametrize("refused", [0, 1, 2])
+@pytest.mark.parametrize("delays", [(0.2, 0.2, 0.2), (0.10, 0.14, 0.12), (0.16, 0.06, 0.2)])
+def test_an_axis_without_a_known_delay_makes_feed_forward_no_worse_than_none(refused: int, delays: tuple) -> None:
+    """Axes that are late together are late on their path; a turn that alone is late leaves it."""
+    path, worst = program("combined", 12.0), []
+    for believed in (np.zeros(3), np.where(np.arange(3) == refused, 0.0, delays)):
+        settings = TrackerSettings(feedback=False)
+        tracker = settings.for_trajectory(path, 0.34, late(believed), HOLD)
+        times, poses = drive_ideal(tracker, delays, 13.0)
+        errors = poses - np.array([path.pose(time - 0.34) for time in times])
+        worst.append((np.hypot(errors[:, 0], errors[:, 1]).max(), np.abs(errors[:, 2]).max()))
+    (none, none_yaw), (partly, partly_yaw) = worst
+    assert partly <= 0.7 * none and partly_yaw <= 0.7 * none_yaw
+
+
 @pytest.mark.parametrize("delay", [0.1234, 0.057])
 def test_a_curved_path_is_followed_exactly_with_one_delay_that_fits_no_period(delay: float) -> None:
     """Constant turn and translation at once; poses are checked where the held commands end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from dataclasses import dataclass
 from math import ceil, cos, exp, hypot, pi, sin
@@ -163,17 +164,25 @@ class TrackerSettings(Settings):
         return gains_for_delay(loop, self.aggressiveness, self.derivative, self.derivative_time)
 
     def for_trajectory(self, trajectory: Trajectory, start: float, base: DrivenBase, hold: float) -> Tracker:
-        """Tracker of a trajectory for a robot; where no delay is known, poses are believed as they are."""
-        known = bool(np.all(base.dead_times > 0.0))
+        """Tracker of a trajectory for a robot; where a delay is not known, poses are believed as they are.
+
+        An axis without a known delay is commanded as early as the others are on average, since the axes share network
+        and driver: if it alone were late, the base would leave its path where without any compensation it is only late
+        on it. Its gains are still those for `assumed_delay`.
+        """
+        known = base.dead_times > 0.0
         gains = self.gains(base.dead_times, hold)
-        trust = self.trust if known else 1.0
+        trust = self.trust if known.all() else 1.0
         law: Feedback | None = None if gains is None else Pid(gains)
         if gains is not None and self.tracker == "lq":
-            dead_times = np.where(base.dead_times > 0.0, base.dead_times, self.assumed_delay)
+            dead_times = np.where(known, base.dead_times, self.assumed_delay)
             # Of what pushes the base, a period's worth is in each difference of which the predictor believes a share.
             unseen = base.dead_times + hold * (1.0 - trust) / trust
             quicker = LqSettings().quicker(self.aggressiveness)
             law = LqFeedback(dead_times, np.full(3, base.answer_lag), hold, quicker, unseen)
+        if known.any() and not known.all():
+            alike = np.where(known, base.dead_times, base.dead_times[known].mean())
+            base = dataclasses.replace(base, dead_times=alike)
         eased = trajectory.eased(min(self.ease, float(np.ptp(trajectory.times))))
         return Tracker(eased, start, base, law, hold, self.settle, trust, self.line_blend)
 
