@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from roller_drives import PROGRAMS, ROBOT, RollerDrive, mujoco_drive
+from roller_drives import PROGRAMS, ROBOT, RollerDrive, mujoco_drive, twin_truth
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
@@ -219,19 +219,46 @@ def errors(drive: RollerDrive, known: bool) -> np.ndarray:
     return wheels.path(drive.angle) - (drive.pose - drive.pose[0])
 
 
+def slip_errors(drive: RollerDrive) -> np.ndarray:
+    """Standard deviations (3,) [m, m, rad] of poses by the slip of wheels that their servos drive against each other.
+
+    Four wheels have one motion that no base motion explains: their residual r [m] at the rim, alike in all. Where the
+    wheel that carries least slips alone, by 4 r, the base is moved by r ahead, sideways or at the lever. The angles do
+    not show which wheel it is. Rollers decide: it is the same while one stands on the floor, and any other one after.
+    So the error is a random walk whose steps r_k are the residuals of one roller after the other; less its mean, a walk
+    has a variance of sum r_k^2 / 6. On seed 2 (`translation`, 9 rollers, PI servos of 7.6 N m s/rad) the residuals add
+    up to 2.4 mm, and the errors to 0.50 mm, 0.99 mrad; with a servo of 1.5 N m s/rad these are 0.9 mm and 0.19 mm,
+    0.36 mrad; with loops that know the inertia 1.1 mm and 0.25 mm, 0.45 mrad. The rows are the same in all three.
+    On all 18 drives the errors are at most 0.86 of the bound with slip in it.
+    """
+    wheels, steps = drive.wheels, zip(drive.angle[:-1], drive.angle[1:], strict=True)
+    residual = RADIUS * np.mean([np.abs(wheels.roll(before, after).residual) for before, after in steps], axis=1)
+    rollers = [np.floor((angles + wheels.phases) / wheels.pitch + 0.5)[0] for angles in drive.angle[1:]]
+    roller = np.cumsum(np.diff(rollers, prepend=rollers[0]) != 0.0)
+    walk = np.sqrt(np.sum(np.bincount(roller, residual) ** 2) / 6.0)
+    return walk / [1.0, 1.0, LENGTH + WIDTH]
+
+
 def check_against_contacts(program: str, seed: int, rollers: int, seconds: float = 20.0) -> None:
-    """Rows with phases: no farther off than contacts creep, and far nearer than the mean rows."""
+    """Rows with phases: no farther off than contacts creep and slip, and far nearer than the mean rows."""
     pytest.importorskip("mujoco")
     drive = mujoco_drive(program, seed, rollers=rollers, seconds=seconds)
     known, mean = (errors(drive, each).std(axis=0) for each in (True, False))
-    print(f"{program}, {rollers} rollers, seed {seed}: known {known.round(6)}, mean {mean.round(6)}")
+    # Loops that know the inertia let a wheel go where its roller takes it.
+    slip = slip_errors(drive) if twin_truth(seed).servo_gain > 0.0 else np.zeros(3)
+    head = f"{program}, {rollers} rollers, seed {seed}: known {known.round(6)}, mean {mean.round(6)}"
     if program == "rotation":
-        # On the spot the ripples of the wheels all but cancel: what is left to either is the creep of the contacts.
-        assert np.all(known < [1.5e-4, 1.5e-4, 3.5e-4])
+        # On the spot the ripples of the wheels all but cancel: what is left to either is creep and slip.
+        share = known / np.hypot([1.5e-4, 1.5e-4, 3.5e-4], slip)
+        print(f"{head}, slip {slip.round(6)}, share of the bound {share.max():.2f}")
+        assert np.all(share < 1.0)
         return
     # Contacts creep most where the wheels are driven against each other, in all axes at once.
     assert np.all(known < 1e-3)
-    assert np.hypot(known[0], known[1]) + 0.28 * known[2] < 0.4 * (np.hypot(mean[0], mean[1]) + 0.28 * mean[2])
+    off, off_mean, off_slip = (np.hypot(one[0], one[1]) + 0.28 * one[2] for one in (known, mean, slip))
+    bound = np.hypot(0.4 * off_mean, off_slip)
+    print(f"{head}, slip {slip.round(6)}, share of the bound {off / bound:.2f}, of the mean rows {off / off_mean:.2f}")
+    assert off < bound < off_mean
 
 
 def test_rows_with_phases_follow_rollers_of_contact_physics() -> None:
