@@ -27,6 +27,7 @@ from youbot_dynamics.identification.arm_friction._joint_fit import (
     joint_fit,
     refused_joint,
     total_friction,
+    with_power,
 )
 from youbot_dynamics.identification.arm_friction._regressors import (
     BaseParameters,
@@ -256,41 +257,13 @@ def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
         return identification
     for k, row in enumerate(rows if fits else ()):
         term = k - len(rows)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore"):
             ratios = {power: abs(fit.values[term]) / np.sqrt(fit.covariance[term, term]) for power, fit in fits.items()}
         least = max(_SIGNIFICANT, _COMPARABLE * max(np.nan_to_num(list(ratios.values()))))
-        for exponent in sorted(
-            (power for power in fits if ratios[power] > least), key=ratios.__getitem__, reverse=True
-        ):
-            joints[row.joint] = _with_power(joints[row.joint], row, fits[exponent], term, exponent)
+        for exponent in sorted(ratios, key=ratios.__getitem__, reverse=True):
+            if ratios[exponent] > least:
+                joints[row.joint] = with_power(joints[row.joint], row, fits[exponent], term, exponent)
     return dataclasses.replace(identification, joints=tuple(joints))
-
-
-def _with_power(joint: JointFit, row: JointRows, other: Fit, term: int, exponent: float) -> JointFit:
-    """The joint with the changes by a power of the speed, unknown number `term` < 0 of another fit, in its errors."""
-    coefficient, error = other.values[term], other.half_width(math.sqrt(other.covariance[term, term]))
-    reason = refusal(
-        "friction does not follow Coulomb + viscous (+ Stribeck): the torques also contain a term of "
-        f"{coefficient:.2g} +-{error:.2g} N m times |v|^{exponent:g}, v in rad/s"
-    )
-    unknowns = {unknown.name: (k, unknown) for k, unknown in enumerate(other.unknowns)}
-
-    def widened(estimate: Estimate, unknown: Unknown, value: float) -> Estimate:
-        error = math.hypot(estimate.standard_error, value - estimate.value)
-        if not (estimate.identified and math.isfinite(error)):
-            return estimate
-        wider = judge(unknown, estimate.value, error, other.half_width(error))
-        return wider if wider.identified else dataclasses.replace(wider, verdict=reason)
-
-    estimates, totals = [], []
-    for estimate in joint.estimates:
-        number, unknown = unknowns[estimate.name]
-        estimates.append(widened(estimate, unknown, float(other.values[number])))
-    for total in joint.totals:
-        speed, unknown = float(total.name.rsplit("_", 1)[1]), Unknown(total.name, total.unit, low=0.0, resolution=TOTAL)
-        value = total_friction(other, joint.name, row, speed, unknowns[joint.estimates[0].name][0]).value
-        totals.append(widened(total, unknown, value + coefficient * speed**exponent))
-    return dataclasses.replace(joint, estimates=tuple(estimates), totals=tuple(totals))
 
 
 def _refuse_estimates(identification: ArmFriction, refusals: Mapping[str, str]) -> ArmFriction:
