@@ -389,6 +389,32 @@ def test_the_speed_of_a_stribeck_curve_is_an_error_of_the_other_values():
     assert np.median(np.abs(np.array(found_at) - 1.0)) < 0.1
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [np.sqrt, np.cbrt, np.square, lambda speed: 0.5 * np.exp(-((speed / 0.05) ** 2))],
+    ids=["root", "cube root", "square", "narrow dip"],
+)
+def test_friction_of_another_shape_identifies_no_wrong_coefficient(shape):
+    far, verdicts = [], []
+    for seed in range(8):
+        plain = pendulum(wave, noise=0.01, number=seed)
+        speed = wave(plain.time)
+        torque = plain.torque[:, 0] + 0.3 * np.sign(speed) * shape(np.abs(speed))
+        signals = dataclasses.replace(plain, torque=torque[:, None])
+        joint = identify_arm_friction([signals], ArmFrictionModel(("joint",)))["joint"]
+        true = {"joint_coulomb": 0.3, "joint_viscous": 0.05}
+        for total in joint.totals:
+            at = float(total.name.rsplit("_", 1)[1])
+            true[total.name] = 0.3 + 0.05 * at + 0.3 * shape(at)
+        for one in (*joint.estimates, *joint.totals):
+            verdicts.append(one.verdict)
+            if one.identified and one.name in true:
+                far.append(abs(one.value - true[one.name]) / one.standard_error)
+    print(f"{len(far)} identified, {np.sum(np.array(far) > 3.0)} beyond 3 s.e.")
+    assert len(far) >= 24 and np.sum(np.array(far) > 3.0) <= 1
+    assert any("friction does not follow Coulomb + viscous" in verdict for verdict in verdicts)
+
+
 # Verdicts
 
 
@@ -500,6 +526,17 @@ def test_slow_readings_tell_the_friction_of_slow_motion_and_refuse_that_of_fast_
         fast = identify_arm_friction([fast_joint((0.5, 1.3, 2.6), amplitudes, rate, weight=20.0)], model)["joint"]
         for estimate in (fast["coulomb"], fast["viscous"], *fast.totals):
             assert not estimate.identified and "needed: a higher rate" in estimate.verdict
+
+
+def test_values_beside_one_that_moves_with_the_shortest_windows_have_that_error_too():
+    for frequencies, rate in (((1.7, 2.6), 50.0), ((0.3, 0.6), 25.0)):
+        signals = fast_joint(frequencies, (1.2, 0.5 if rate == 25.0 else 0.4), rate, weight=20.0)
+        found = identify_arm_friction([signals], ArmFrictionModel(("joint",)))
+        assert any("needed: a higher rate" in estimate.verdict for estimate in found.inertial)
+        for name, true in (("coulomb", 7.14), ("viscous", 7.95)):
+            estimate = found["joint"][name]
+            print(rate, estimate)
+            assert estimate.identified and abs(estimate.value - true) < 3.1 * estimate.standard_error
 
 
 def test_late_efforts_identify_no_friction():

@@ -27,6 +27,7 @@ from youbot_dynamics.identification.arm_friction._joint_fit import (
     joint_fit,
     refused_joint,
     total_friction,
+    with_power,
 )
 from youbot_dynamics.identification.arm_friction._regressors import (
     BaseParameters,
@@ -68,6 +69,9 @@ _REFERENCE_JOINT = "it is the measure of the others, or these data do not tell i
 _ITERATIONS, _FINAL_ITERATIONS = 6, 2  # number of fits, and of the last fits without the scales that are undetermined
 # Largest change of a value with windows of half the length, in combined standard errors and relative to the value.
 _LARGEST_CHANGE, _LARGEST_RELATIVE_CHANGE = 2.0, 0.01
+# Powers of the speed that are tried as a further term of friction. One counts from this many standard errors, and if
+# it has at least this share of the standard errors of the most significant one.
+_EXPONENTS, _SIGNIFICANT, _COMPARABLE = (-1.0, 0.5, 2.0), 3.0, 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,13 +157,13 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
             identification = with_stribeck(identification)
         half_width = max(0.5 * identification.model.half_width, shortest_half_width)
         if half_width >= identification.model.half_width:
-            return identification
+            return _with_shape_errors(identification)
         finer = _identify(recordings, dataclasses.replace(identification.model, half_width=half_width))
         changed = _window_dependent(identification, finer)
         if not changed:
-            return _with_window_errors(identification, finer)
+            return _with_shape_errors(_with_window_errors(identification, finer))
         if half_width == shortest_half_width:
-            return _refuse_estimates(finer, changed)
+            return _with_shape_errors(_refuse_estimates(_with_window_errors(finer, identification), changed))
         identification = finer
 
 
@@ -232,6 +236,33 @@ def _with_window_errors(identification: ArmFriction, finer: ArmFriction) -> ArmF
                 widen(estimate, Unknown(estimate.name, estimate.unit, low=0.0, resolution=TOTAL), finer_total.value)
             )
         joints.append(dataclasses.replace(joint, estimates=estimates, totals=tuple(totals)))
+    return dataclasses.replace(identification, joints=tuple(joints))
+
+
+def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
+    """The identification with the error of the friction law itself, where the torques contradict that law.
+
+    The fit is repeated with one more term for each joint, a power of its speed. Where one is significant, the changes
+    of each friction value by it, and by others that are nearly as significant, are added to its error. A value that
+    this refuses names the cause.
+    """
+    rows, joints, fits = identification.rows, list(identification.joints), {}
+    try:
+        for exponent in _EXPONENTS if identification.fit is not None else ():
+            powers = [row.power(exponent) for row in rows]
+            fits[exponent] = _fit(
+                rows, identification.model, identification.base, identification.offsets, identification.scaled, powers
+            )
+    except IdentificationError:  # too short for more unknowns
+        return identification
+    for k, row in enumerate(rows if fits else ()):
+        term = k - len(rows)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratios = {power: abs(fit.values[term]) / np.sqrt(fit.covariance[term, term]) for power, fit in fits.items()}
+        least = max(_SIGNIFICANT, _COMPARABLE * max(np.nan_to_num(list(ratios.values()))))
+        for exponent in sorted(ratios, key=ratios.__getitem__, reverse=True):
+            if ratios[exponent] > least:
+                joints[row.joint] = with_power(joints[row.joint], row, fits[exponent], term, exponent)
     return dataclasses.replace(identification, joints=tuple(joints))
 
 
@@ -391,14 +422,18 @@ def _fit(
     base: BaseParameters | None,
     offsets: Sequence[bool],
     scaled: Sequence[bool],
+    powers: Sequence[Vector] = (),
 ) -> Fit:
-    """One fit of all joints together, since they share the bodies."""
-    unknowns = _unknowns(model, [model.joint_names[row.joint] for row in rows], base)
+    """One fit of all joints together, since they share the bodies; `powers` (r,) is one more column of each joint."""
+    names = [model.joint_names[row.joint] for row in rows]
+    unknowns = _unknowns(model, names, base) + [Unknown(f"{name}_power", "") for name in names[: len(powers)]]
     block = block_length(rows, len(unknowns))
     pieces = []
     for k, row in enumerate(rows):
         table, target = joint_regressors(rows, k, row, base, offsets, scaled), row.torque - row.known
         weight = _noise_weight(table, target)
+        if powers:
+            table = np.hstack([table, np.outer(powers[k], np.arange(len(powers)) == k)])
         for number in np.unique(row.recording):
             selected = row.recording == number
             pieces.append(

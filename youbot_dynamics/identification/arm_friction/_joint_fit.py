@@ -105,3 +105,30 @@ def total_friction(fit: Fit, name: str, row: JointRows, speed: float, first: int
         return unbounded
     bounded = float(columns @ np.nan_to_num([estimate.value for estimate in fit.estimates[part]]))
     return judge(unknown, bounded, unbounded.standard_error, fit.half_width(unbounded.standard_error))
+
+
+def with_power(joint: JointFit, row: JointRows, other: Fit, term: int, exponent: float) -> JointFit:
+    """The joint with the changes by a power of the speed, unknown number `term` < 0 of another fit, in its errors."""
+    coefficient, error = other.values[term], other.half_width(math.sqrt(other.covariance[term, term]))
+    reason = refusal(
+        "friction does not follow Coulomb + viscous (+ Stribeck): the torques also contain a term of "
+        f"{coefficient:.2g} +-{error:.2g} N m times |v|^{exponent:g}, v in rad/s"
+    )
+    unknowns = {unknown.name: (k, unknown) for k, unknown in enumerate(other.unknowns)}
+
+    def widened(estimate: Estimate, unknown: Unknown, value: float) -> Estimate:
+        error = math.hypot(estimate.standard_error, value - estimate.value)
+        if not (estimate.identified and math.isfinite(error)):
+            return estimate
+        wider = judge(unknown, estimate.value, error, other.half_width(error))
+        return wider if wider.identified else dataclasses.replace(wider, verdict=reason)
+
+    estimates, totals = [], []
+    for estimate in joint.estimates:
+        number, unknown = unknowns[estimate.name]
+        estimates.append(widened(estimate, unknown, float(other.values[number])))
+    for total in joint.totals:
+        speed, unknown = float(total.name.rsplit("_", 1)[1]), Unknown(total.name, total.unit, low=0.0, resolution=TOTAL)
+        value = total_friction(other, joint.name, row, speed, unknowns[joint.estimates[0].name][0]).value
+        totals.append(widened(total, unknown, value + coefficient * speed**exponent))
+    return dataclasses.replace(joint, estimates=tuple(estimates), totals=tuple(totals))

@@ -132,6 +132,14 @@ class JointRows:
             rising, bend = stribeck_share(self.speed, self.stribeck_speed, self.spread)
         return np.column_stack([sign, self.speed, sign * rising, np.ones(len(sign)), sign * bend])
 
+    def power(self, exponent: float) -> Vector:
+        """Column (r,) of |v|^exponent sign v, its mean over each window; 0 if there is only one speed."""
+        if self.one_speed:
+            return np.zeros(len(self.speed))
+        speeds = np.maximum(np.abs(self.speed + np.multiply.outer(_NODES, self.spread)), SLOWEST)
+        column: Vector = np.sign(self.speed) * (_NODE_WEIGHTS / _NODE_WEIGHTS.sum() @ speeds**exponent)
+        return column
+
     def explained(self, change: Vector) -> float:
         """R^2 of the torque, with `change` (r,) the identified torque in addition to the nominal bodies."""
         residual, spread = self.torque - self.known - change, self.torque - self.torque.mean()
