@@ -156,7 +156,7 @@ def finite_vector(thing: str, value: ArrayLike, size: int, batch: bool = False) 
 def _rank(value: ArrayLike) -> int:
     try:
         return np.ndim(value)
-    except ValueError:  # rows of different lengths
+    except (TypeError, ValueError):  # nothing with a shape, or rows of different lengths
         return 1
 
 

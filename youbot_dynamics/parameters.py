@@ -121,8 +121,12 @@ class Settings:
         for item in dataclasses.fields(self):  # type: ignore[arg-type]
             if item.metadata:
                 value = getattr(self, item.name)
-                decimal = type(item.default) is float and type(value) is int
-                Parameter(item.name, item.default, **item.metadata).check(float(value) if decimal else value)  # type: ignore[arg-type]
+                if type(item.default) is float and type(value) is int:
+                    try:
+                        value = float(value)
+                    except OverflowError:
+                        value = math.inf
+                Parameter(item.name, item.default, **item.metadata).check(value)  # type: ignore[arg-type]
 
 
 def settings_table(cls: type) -> tuple[Parameter, ...]:

@@ -196,6 +196,7 @@ def test_settings_made_in_python_refuse_what_a_parameter_file_may_not_say(kind: 
             continue  # of a part, which checks its own
         kind(**{parameter.name: parameter.default})
         wrong = [None, [], {}] + ([math.nan, math.inf, -math.inf, "1"] if type(parameter.default) is float else [])
+        wrong += [10**400] if type(parameter.default) is float else []
         wrong += [parameter.high * 1.01] if parameter.high is not None else []
         wrong += ["nonsense"] if parameter.choices else []
         for value in wrong:

@@ -242,6 +242,30 @@ def test_a_period_that_is_no_time_is_refused(wrong: object) -> None:
         Trajectory([0.0, 1.0], np.zeros((2, 3))).eased(0.5, wrong)
 
 
+@pytest.mark.parametrize("wrong", [None, "x", np.nan, np.inf, 10**400, [[0.1, 0.2]], [np.nan, 0.0, 0.0]])
+def test_readings_that_are_no_numbers_are_refused_and_change_nothing(wrong: object) -> None:
+    def follow(disturbed: bool) -> np.ndarray:
+        tracker = SETTINGS.for_trajectory(Trajectory([0.0, 2.0], [[0.0] * 3, [0.5, 0.0, 0.0]]), 0.0, late(DELAYS), HOLD)
+        for time in (0.02, 0.04, 0.06):
+            for refused in (
+                lambda time=time: tracker.step(time, time, wrong),
+                lambda time=time: tracker.step(wrong, time, np.zeros(3)),
+                lambda time=time: tracker.step(time, wrong, np.zeros(3)),
+                lambda time=time: tracker.observe_sent(time, wrong),
+                lambda: tracker.observe_sent(wrong, np.zeros(3)),
+                lambda: tracker.observe_line(wrong, 0.0),
+                lambda time=time: tracker.observe_line(time, wrong),
+                lambda: tracker.desired_pose(wrong),
+                lambda: SETTINGS.tolerates(wrong),
+            ) * disturbed:
+                with pytest.raises(InputError, match="got .*expected"):
+                    refused()
+            state = tracker.step(time, time, [0.01, 0.0, 0.0])
+        return state.twist
+
+    assert np.array_equal(follow(True), follow(False))
+
+
 def test_an_error_beyond_the_tolerance_is_no_tracking_error() -> None:
     from youbot_dynamics.control.tracker import TrackerSettings
 

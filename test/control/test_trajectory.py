@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from youbot_dynamics.control.trajectory import Trajectory
-from youbot_dynamics.errors import TrajectoryError
+from youbot_dynamics.errors import InputError, TrajectoryError
 from youbot_dynamics.kinematics import planar
 
 POSES = np.array([[0.0, 0.0, 0.0], [0.3, 0.1, 0.4], [0.5, 0.4, 1.1], [0.4, 0.6, 1.0]])
@@ -20,6 +20,8 @@ TRAJECTORY = Trajectory(TIMES, POSES)
         ([], np.zeros((0, 3)), None, "no points"),
         (0.0, POSES, None, "no points"),
         ("now", POSES, None, "no arrays of numbers"),
+        (10**400, POSES, None, "no arrays of numbers"),
+        (TIMES, [[10**400] * 3] * 4, None, "no arrays of numbers"),
         (TIMES, [[0.0], [1.0, 2.0]], None, "no arrays of numbers"),
         (TIMES, POSES[:3], None, "a row a point"),
         (TIMES, POSES[:, :2], None, "a row a point"),
@@ -34,6 +36,29 @@ TRAJECTORY = Trajectory(TIMES, POSES)
 def test_what_cannot_be_followed_is_refused(times, poses, twists, words) -> None:
     with pytest.raises(TrajectoryError, match=words):
         Trajectory(times, poses, twists)
+
+
+@pytest.mark.parametrize("wrong", [None, "1", np.nan, np.inf, 10**400, [[0.1, 0.2]], 1j])
+def test_times_and_poses_that_are_none_are_refused_by_name(wrong: object) -> None:
+    for name, refused in (
+        ("pose", lambda: TRAJECTORY.joined_from(wrong)),
+        ("pose", lambda: Trajectory(TIMES + 1.0, POSES).joined_from(wrong)),
+        ("time", lambda: TRAJECTORY.joined_from(POSES[0], wrong)),
+        ("time", lambda: TRAJECTORY.pose(wrong)),
+        ("times", lambda: TRAJECTORY.path(wrong)),
+        ("start", lambda: TRAJECTORY.mean_twist(wrong, 1.0)),
+        ("end", lambda: TRAJECTORY.mean_twist(0.0, wrong)),
+        ("ramp", lambda: TRAJECTORY.eased(wrong)),
+        ("dt", lambda: TRAJECTORY.eased(0.5, wrong)),
+    ):
+        with pytest.raises(InputError, match=rf"^{name}(\[.*\])?: got .*; expected "):
+            refused()
+
+
+def test_a_trajectory_is_not_eased_in_more_points_than_fit_into_memory() -> None:
+    for dt in (1e-9, 5e-324):
+        with pytest.raises(InputError, match="dt: got .* s; expected at least 2.5e-06 s"):
+            TRAJECTORY.eased(0.5, dt)
 
 
 def test_every_point_is_reached_at_its_time() -> None:

@@ -456,6 +456,11 @@ def test_bad_arguments_are_refused() -> None:
             PLAIN.follow_speeds(0.0, [0.0, 1.0, 2.0], wrong)  # type: ignore[arg-type]
         with pytest.raises(InputError, match="z"):
             PLAIN.follow_positions(wrong, [0.0, 1.0])  # type: ignore[arg-type]
+    for wrong in (10**400, ""):
+        with pytest.raises(InputError, match="v: got .*; expected numbers"):
+            PLAIN.torque(0.0, wrong)
+        with pytest.raises(InputError, match="dt: got .*; expected numbers"):
+            PLAIN.advance(0.0, 0.0, 0.0, wrong)
     for friction in (PLAIN, STRIBECK):
         with pytest.raises(InputError, match="speed"):
             friction.advance_path(0.0, 1e-4, speed="x")  # type: ignore[arg-type]

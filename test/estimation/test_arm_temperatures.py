@@ -139,6 +139,18 @@ def test_a_sensor_that_insists_is_believed_in_the_end() -> None:
     assert motors.counts == {"motor sensor readings beyond the gate": 10, "motors restarted": 1}
 
 
+@pytest.mark.parametrize("broken", [-1e4, -273.15, 850.0, 3276.7, 1e300])
+def test_a_reading_that_no_motor_can_have_is_never_believed(broken: float) -> None:
+    """A sensor that is torn off or short-circuited: the model goes on alone, and counts it."""
+    motors, alone = ArmTemperatures(ARM), ArmTemperatures(ARM)
+    for _ in range(30):
+        for estimate in (motors, alone):
+            hold(estimate, NOMINAL, 0.5)
+        motors.add_temperature([broken, math.nan, math.nan, math.nan, math.nan])
+    assert motors.state == alone.state
+    assert motors.counts == {"motor sensor readings beyond the gate": 30, "motors restarted": 0}
+
+
 def test_wrong_shapes_are_refused_by_name() -> None:
     motors = ArmTemperatures(ARM)
     with pytest.raises(InputError, match="temperature"):

@@ -128,6 +128,9 @@ def test_numbers_that_no_leg_can_have_are_refused():
         ({"kind": "diagonal"}, "kind of a leg: got diagonal"),
         ({"measured": -1.0}, "measured forward: got -1"),
         ({"error": 0.0}, "error of the measured forward: got 0"),
+        ({"measured": 1e308}, "measured forward: got 1e.308; expected .* at most 1000 .m"),
+        ({"error": 1e308}, "error of the measured forward: got 1e.308; expected .* at most 1000 .m"),
+        ({"error": 1e-320}, "error of the measured forward: got .*; expected .* at least 1e-06"),
         ({"wheel_angles": np.zeros((1, 4))}, "expected at least 2"),
     ):
         with pytest.raises((InputError, ModelError), match=words):

@@ -116,3 +116,11 @@ def test_three_wheels_take_every_turn_of_theirs_for_motion():
     rolled = wheels.roll(np.zeros(3), [0.3, -0.1, 0.2])
     np.testing.assert_allclose(rolled.displacement, CIRCLE.twist([0.3, -0.1, 0.2]), atol=1e-15)
     np.testing.assert_allclose(rolled.residual, 0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("wrong", [None, "1", np.nan, 0.0, -0.1, 10**400, [0.1, 0.2]])
+def test_a_radius_or_a_distance_that_is_none_is_refused_by_name(wrong: object) -> None:
+    with pytest.raises(ModelError, match="^wheel_radius: got .*; expected a finite number above 0 .m"):
+        MecanumBase.omni_circle(wrong, 0.13, ANGLES, (0.0, 0.0, 0.0))  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="^distance: got .*; expected a finite number above 0 .m"):
+        MecanumBase.omni_circle(0.04, wrong, ANGLES, (0.0, 0.0, 0.0))  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -101,6 +102,30 @@ def test_the_loop_keeps_its_rhythm_on_a_machine_that_wakes_it_late(monkeypatch):
     np.testing.assert_allclose(made_up[1:], 0.02, atol=1e-9)
     assert made_up[0] == pytest.approx(0.016) and len(taken) == 13
     assert steps[-2] > 4.0, "it does not make up for seconds"
+
+
+def test_a_process_that_was_stopped_for_hours_goes_on_from_now(monkeypatch):
+    """Neither the loop nor a command that arrives before its next pass jumps ahead; stamps stay those of the clock."""
+    from youbot_dynamics.nodes import mock_youbot
+
+    now, said = [100.0], []
+    monkeypatch.setattr(mock_youbot.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(mock_youbot, "node_time", lambda node: now[0] + 1e9)
+    node = SimpleNamespace(get_logger=lambda: SimpleNamespace(warning=said.append))
+    loop = mock_youbot._MachineTime(node, 0.02)
+    (last,) = loop.passes()
+    for stop in (7200.0, 1e6):
+        now[0] += stop
+        assert loop.now() == pytest.approx(last + 0.02)
+        (new,) = loop.passes()
+        assert new == pytest.approx(last + 0.02)
+        assert new + loop.shift() == pytest.approx(now[0] + 1e9)
+        now[0] += 0.02
+        (last,) = loop.passes()
+        assert last == pytest.approx(new + 0.02)
+    assert [text.split(":")[0] for text in said] == [
+        "this process stood still for 7200 s", "this process stood still for 1000000 s"
+    ]  # fmt: skip
 
 
 def test_base_and_arm_of_the_twin_with_faults_at_run_time():

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, positive_time, read_only
+from youbot_dynamics.arrays import Vector, array, finite_vector, positive_time, read_only, scalar
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.errors import ProgramError, TrajectoryError
+from youbot_dynamics.errors import InputError, ProgramError, TrajectoryError
 from youbot_dynamics.files import read_text
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.parameters import Settings, setting
@@ -170,7 +170,7 @@ class Trajectory:
         try:
             times, poses = np.array(self.times, dtype=float), np.array(self.poses, dtype=float)
             twists = None if self.twists is None else np.array(self.twists, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise TrajectoryError("trajectory", got="no arrays of numbers", expected="times, poses, twists") from None
         if times.ndim != 1 or len(times) == 0:
             raise TrajectoryError("trajectory", got="no points", expected="one point or more")
@@ -209,12 +209,14 @@ class Trajectory:
         """Same trajectory, led to from `pose` (3,) at time 0, or at `time` [s] if that is later.
 
         A first point that does not come later than that leaves the trajectory as it is.
+
+        Raises:
+            InputError: no three finite numbers, or a time that is none.
         """
-        begin = max(0.0, time)
+        first, begin = finite_vector("pose", pose, 3), max(0.0, scalar("time", time))
         if self.times[0] <= begin:
             return self
         twists = None if self.twists is None else np.vstack([np.zeros(3), self.twists])
-        first = np.asarray(pose, dtype=float)
         return Trajectory(np.append(begin, self.times), np.vstack([first, self.poses]), twists)
 
     def anchored(self, start_pose: ArrayLike) -> Trajectory:
@@ -233,13 +235,17 @@ class Trajectory:
 
         Raises:
             TrajectoryError: a ramp that is negative or longer than the trajectory.
+            InputError: a ramp or `dt` that is no finite number, or points that are too many.
         """
-        span = float(self.times[-1] - self.times[0])
+        span, ramp = float(self.times[-1] - self.times[0]), scalar("ramp", ramp)
         if not 0.0 <= ramp <= span:
             raise TrajectoryError("ramp of a trajectory", got=f"{ramp:g} s", expected=f"0 to {span:g} s, its duration")
         if ramp == 0.0:
             return self
-        count = max(2, round((span + ramp) / positive_time("dt", dt)) + 1)
+        points = (span + ramp) / positive_time("dt", dt)
+        if not points <= _LARGEST:
+            raise InputError("dt", got=f"{dt:g} s", expected=f"at least {(span + ramp) / _LARGEST:g} s")
+        count = max(2, round(points) + 1)
         times = np.linspace(0.0, span + ramp, count)
         # The integral of b from 0 to u is u^4 (5/2 - 3 u + u^2), a half at u = 1.
         up, down = np.clip(times / ramp, 0.0, 1.0), np.clip((span + ramp - times) / ramp, 0.0, 1.0)
@@ -253,19 +259,31 @@ class Trajectory:
 
         Between two points along the constant twist that joins them (exact for a program); with given twists along
         the cubic that has their velocities at the points.
+
+        Raises:
+            InputError: a time that is no finite number.
         """
-        pose: Vector = self.path(np.array([time], dtype=float))[0]
+        pose: Vector = self.path(np.array([scalar("time", time)]))[0]
         return pose
 
     def path(self, times: ArrayLike) -> Vector:
-        """Desired poses (k, 3) at times (k,) [s]: `pose` for many moments at once, its yaw not wrapped."""
-        at = np.ascontiguousarray(times, dtype=float)
+        """Desired poses (k, 3) at times (k,) [s]: `pose` for many moments at once, its yaw not wrapped.
+
+        Raises:
+            InputError: times that are no vector of finite numbers.
+        """
+        at = array("times", times, (None,))
         poses = np.empty((len(at), 3))
         _write_poses(self.numbers, at, poses)
         return poses
 
     def mean_twist(self, start: float, end: float) -> Vector:
-        """Body twist (3,) [m/s, m/s, rad/s] that a command held from `start` to `end` [s] should have."""
+        """Body twist (3,) [m/s, m/s, rad/s] that a command held from `start` to `end` [s] should have.
+
+        Raises:
+            InputError: a time that is no finite number, or an end that is not after the start.
+        """
+        start, end = scalar("start", start), scalar("end", end)
         return planar.mean_twist(self.pose(start), self.pose(end), end - start)
 
 

@@ -180,8 +180,9 @@ class MecanumBase(MadeOfArguments):
             ModelError: as for the class.
         """
         angles = array("drive_angles", drive_angles, (None,))
-        places = distance * np.column_stack([np.sin(angles), -np.cos(angles)])
-        return cls.omni(places, angles, wheel_radius * (1.0 + array("radius_errors", radius_errors, (len(angles),))))
+        places = number("distance", distance, "m", above=0.0) * np.column_stack([np.sin(angles), -np.cos(angles)])
+        relative = 1.0 + array("radius_errors", radius_errors, (len(angles),))
+        return cls.omni(places, angles, number("wheel_radius", wheel_radius, "m", above=0.0) * relative)
 
     @property
     def all_forward(self) -> bool:

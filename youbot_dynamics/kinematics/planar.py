@@ -7,13 +7,12 @@ Source: document 003, systems 28 and 34; its Euler path is replaced by exact int
 
 from __future__ import annotations
 
-from math import atan2, cos, isfinite, nan, pi, sin
+from math import atan2, cos, nan, pi, sin
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, finite_vector, scalar
-from youbot_dynamics.errors import InputError
+from youbot_dynamics.arrays import Vector, array, finite_vector, positive_time, scalar
 
 # Below this angle [rad] sin(a)/a and (1 - cos(a))/a lose digits; their series are accurate to 1e-16 there.
 _SMALL_TURN = 1e-4
@@ -118,9 +117,7 @@ def mean_twist(pose_start: ArrayLike, pose_end: ArrayLike, dt: float) -> Vector:
 
     Source: system 28.
     """
-    if not (isfinite(dt) and dt > 0.0):
-        raise InputError("dt", got=f"{dt:g} s", expected="a positive time")
-    return logarithm(between(pose_start, pose_end)) / dt
+    return logarithm(between(pose_start, pose_end)) / positive_time("dt", dt)
 
 
 def move_path(pose: ArrayLike, path: ArrayLike) -> Vector:

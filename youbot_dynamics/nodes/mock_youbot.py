@@ -34,6 +34,7 @@ from youbot_dynamics.warm_up import first_use, use_driver
 _AT_ONCE = 2e-4  # [s] within which two clocks are read together: a fifth of the jitter of the driver's stamps
 _READINGS = 20  # of both, at most
 _CAUGHT_UP = 0.5  # [s] of missed passes that are caught up
+_STOOD_STILL = 60.0  # [s] without a pass, beyond which the process was stopped and the robot stood still with it
 _EARLY = 0.25  # of a period by which a pass may come before its time and shift the following ones
 
 
@@ -50,20 +51,31 @@ def report_message(
 class _MachineTime:
     """The plant runs on the steady clock, its stamps are those of the node's clock.
 
-    Its loop has a fixed `period` [s]: passes that the machine delayed are caught up.
+    Its loop has a fixed `period` [s]: passes that the machine delayed are caught up. A process that was stopped for
+    longer than `_STOOD_STILL` goes on from now: what passed meanwhile is no time of the plant.
     """
 
     def __init__(self, node: Node, period: float) -> None:
         self._node, self._period = node, period
-        self._last = -math.inf
+        self._last = math.inf  # the first pass is still to come
+        self._left_out = 0.0  # time that is none of the plant [s]
 
     def now(self) -> float:
         """Time of the plant [s]."""
-        return time.monotonic()
+        now = time.monotonic() - self._left_out
+        if now - self._last <= _STOOD_STILL:
+            return now
+        stopped = now - self._last - self._period
+        self._left_out += stopped
+        self._node.get_logger().warning(f"this process stood still for {stopped:.0f} s: the robot goes on from now")
+        return now - stopped
 
     def passes(self) -> list[float]:
         """Times up to which to simulate in the passes of the loop that are due [s]."""
         now = self.now()
+        if self._last == math.inf:
+            self._last = now
+            return [now]
         due = (now - self._last) / self._period
         if due * self._period > _CAUGHT_UP or 1.0 - _EARLY < due < 1.0:
             self._last = now
@@ -78,7 +90,7 @@ class _MachineTime:
             before, now, after = time.monotonic(), node_time(self._node), time.monotonic()
             if after - before < _AT_ONCE:
                 break
-        return now - 0.5 * (before + after)
+        return now - 0.5 * (before + after) + self._left_out
 
 
 class _OwnTime:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Vector, array, positive_time
+from youbot_dynamics.arrays import Vector, array, finite_vector, positive_time, scalar
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.tracker._base_lq import LqFeedback, LqSettings
 from youbot_dynamics.control.tracker._feed_forward import BasePredictor, FeedForward, Inverse, feed_forward
@@ -147,7 +147,7 @@ class TrackerSettings(Settings):
 
     def tolerates(self, error: ArrayLike) -> bool:
         """Whether an error (3,) [m, m, rad] is within the tolerances: beyond them something is wrong, not late."""
-        ex, ey, eyaw = np.asarray(error, dtype=float).tolist()
+        ex, ey, eyaw = finite_vector("error", error, 3).tolist()
         return hypot(ex, ey) <= self.position_tolerance and abs(eyaw) <= self.yaw_tolerance
 
     def gains(self, delays: ArrayLike, period: float) -> PidGains | None:
@@ -310,10 +310,10 @@ class Tracker:
         line_blend: float = 0.0,
     ) -> None:
         self.trajectory = trajectory
-        self.start = float(start)
+        self.start = scalar("start", start)
         self.base = base
-        self.hold = hold
-        self.settle = settle
+        self.hold = hold = positive_time("hold", hold)
+        self.settle = scalar("settle", settle)
         self._feed_forward = FeedForward(base, trajectory, hold)
         self._predictor = BasePredictor(base, trust)
         self._planned = 1 if feedback is None else ceil(float(np.ptp(base.dead_times)) / hold) + 1
@@ -332,7 +332,7 @@ class Tracker:
 
     def desired_pose(self, time: float) -> Vector:
         """Desired pose (3,) at a stamp [s], moved sideways by what `observe_line` has seen."""
-        pose = self.trajectory.pose(time - self.start)
+        pose = self.trajectory.pose(scalar("time", time) - self.start)
         pose[:2] += self._aside * planar.rotation(float(pose[2]))[:, 1]
         return pose
 
@@ -348,7 +348,11 @@ class Tracker:
             stamp: of the picture [s]; one that is not newer than the last, or of a moment of which no reading is kept,
                 changes nothing.
             deviation: how far the robot is to the left of the line [m].
+
+        Raises:
+            InputError: a value that is no finite number.
         """
+        stamp, deviation = scalar("stamp", stamp), scalar("deviation", deviation)
         if not self._readings or (self._line is not None and stamp <= self._line[0]):
             return
         taken, pose = min(self._readings, key=lambda reading: abs(reading[0] - stamp))
@@ -363,8 +367,12 @@ class Tracker:
         self._line = (stamp, moved + share * (seen - moved))
 
     def observe_sent(self, stamp: float, twist: ArrayLike) -> None:
-        """Learn what became of the last request: the limited twist (3,) that was really sent, at its stamp [s]."""
-        sent = np.asarray(twist, dtype=float)
+        """Learn what became of the last request: the limited twist (3,) that was really sent, at its stamp [s].
+
+        Raises:
+            InputError: values that are no finite numbers; nothing is learned from them.
+        """
+        stamp, sent = scalar("stamp", stamp), finite_vector("twist", twist, 3)
         cut = sent - self._request
         cut[np.abs(cut) <= _CUT_FLOOR] = 0.0
         self._cut = cut
@@ -372,15 +380,20 @@ class Tracker:
         self._predictor.sent(stamp, sent)
 
     def step(self, send_time: float, pose_time: float, pose: ArrayLike) -> TrackerState:
-        """Command to be sent at `send_time` [s], from the pose (3,) in the odometry frame of `pose_time` [s]."""
-        measured = np.array(pose, dtype=float)
+        """Command to be sent at `send_time` [s], from the pose (3,) in the odometry frame of `pose_time` [s].
+
+        Raises:
+            InputError: values that are no finite numbers; the tracker stays as it was.
+        """
+        send_time, pose_time = scalar("send_time", send_time), scalar("pose_time", pose_time)
+        measured = np.array(finite_vector("pose", pose, 3))
         if not self._readings or pose_time > self._readings[-1][0]:
             self._readings.append((pose_time, measured))
         predictor, law = self._predictor, self._law
         if law is not None:
             predictor.observe(pose_time, measured)
         planned, inverse = self._planned, self._feed_forward.numbers
-        moment = _Moment(float(send_time), float(pose_time), predictor.time, planned, self.start, self._aside)
+        moment = _Moment(send_time, pose_time, predictor.time, planned, self.start, self._aside)
         sent, twists = predictor.commands(planned)
         errors = np.zeros((2, 3))
         _look_ahead(inverse, moment, measured, predictor.state, sent, twists, self._order, errors)

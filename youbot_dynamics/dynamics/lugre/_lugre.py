@@ -49,10 +49,7 @@ def each(law: Callable[..., float], values: Mapping[str, Value], *constants: flo
 def _apply(law: Callable[..., Any], values: Mapping[str, Any], *constants: float) -> Any:
     """As `each`; a law of several results gives one number or array (n,) for each of them."""
     if all(isinstance(value, (float, int)) for value in values.values()):
-        for name, value in values.items():
-            if not math.isfinite(value):
-                raise InputError(name, got=str(value), expected="a finite number", remedy="check where it came from")
-        return law(*(float(value) for value in values.values()), *constants)
+        return law(*(scalar(name, value) for name, value in values.items()), *constants)
     arrays = [array(name, value, (None,) * _dimensions(name, value)) for name, value in values.items()]
     names = " and ".join(values)
     shapes = " and ".join(str(item.shape) for item in arrays)
@@ -400,9 +397,9 @@ def _samples(name: str, values: ArrayLike) -> Vector:
 
 
 def _duration(dt: float) -> float:
-    if not (isinstance(dt, (float, int)) and math.isfinite(dt) and dt >= 0.0):
-        raise InputError("dt", got=str(dt), expected="a finite time of at least 0 [s]")
-    return float(dt)
+    if (span := scalar("dt", dt)) < 0.0:
+        raise InputError("dt", got=f"{span:g}", expected="a finite time of at least 0 [s]")
+    return span
 
 
 def _fast(log: Vector) -> Any:

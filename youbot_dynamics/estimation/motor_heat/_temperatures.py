@@ -24,6 +24,7 @@ PERIOD = 0.5  # [s] of the filters' steps and results
 _LONGEST = 1800.0  # [s] after which a motor has reached its steady temperature
 _LOAD_TIME = 10.0  # [s] over which the present load is averaged: a winding's time constant
 _LEAST_CURRENT = 0.02  # of the current limit: at less, a voltage contains no information on the resistance
+_COLDEST, _HOTTEST = -60.0, 300.0  # [degC] that a motor can have: the air of the Antarctic, insulation that chars
 _PATIENCE = 10  # refusals of a sensor in a row after which the filter restarts from it
 
 
@@ -138,7 +139,8 @@ class ArmTemperatures:
     def add_temperature(self, temperature: ArrayLike) -> None:
         """Correct by the motors' temperature sensors.
 
-        If a sensor stays beyond the gate for ten readings, the motor's filter restarts from it.
+        If a sensor stays beyond the gate for ten readings, the motor's filter restarts from it. A reading that no motor
+        can have, as of a sensor that is torn off or short-circuited, is refused for as long as it lasts.
 
         Args:
             temperature: (n,) [degC], NaN where missing.
@@ -150,6 +152,9 @@ class ArmTemperatures:
         array("temperature", np.nan_to_num(readings), (len(self._refusals),))
         for k, value in enumerate(readings.tolist()):
             if not math.isfinite(value):
+                continue
+            if not _COLDEST <= value <= _HOTTEST:
+                self._refused += 1
                 continue
             heat = self._heats[k]
             winding, housing = (value, math.nan) if self._sensor == "winding" else (math.nan, value)

@@ -59,6 +59,9 @@ _CONTRADICTION = 0.999  # probability of the misfit above which readings contrad
 _ONE_MEAN = "a tape measure shows the mean radius of the wheels alone"
 
 
+_FINEST, _LONGEST = 1e-6, 1e3  # [m] or [rad]: what is measured with a tape, and how well
+
+
 @dataclass(frozen=True, eq=False)
 class TapeLeg:
     """One leg and the reading after it.
@@ -71,7 +74,7 @@ class TapeLeg:
 
     Raises:
         InputError: an unknown kind, wheel angles that are not finite, or a single reading of the wheels.
-        ModelError: a measure or an error that is not finite or not positive.
+        ModelError: a measure or an error that is not positive or beyond what a tape measures, `_FINEST` and `_LONGEST`.
     """
 
     kind: str
@@ -87,8 +90,9 @@ class TapeLeg:
         if len(angles) < 2:
             raise InputError("wheel_angles", got=f"{len(angles)} readings", expected="at least 2")
         unit = "rad" if self.kind == TURN else "m"
-        number(f"measured {self.kind}", abs(self.measured) if self.kind == TURN else self.measured, unit, above=0.0)
-        number(f"error of the measured {self.kind}", self.error, unit, above=0.0)
+        measure = abs(self.measured) if self.kind == TURN else self.measured
+        number(f"measured {self.kind}", measure, unit, above=0.0, high=_LONGEST)
+        number(f"error of the measured {self.kind}", self.error, unit, above=0.0, low=_FINEST, high=_LONGEST)
         object.__setattr__(self, "wheel_angles", read_only(angles.copy()))
 
     def rolled(self, base: MecanumBase) -> float:

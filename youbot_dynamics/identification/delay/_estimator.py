@@ -213,7 +213,7 @@ def _covered(sent: Vector, stamps: Vector, longest: float) -> Flags:
 def _numbers(name: str, values: ArrayLike) -> Vector:
     try:
         return np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(name, got=excerpt(values), expected="an array of numbers") from None
 
 
