@@ -51,7 +51,9 @@ def _apply(law: Callable[..., Any], values: Mapping[str, Any], *constants: float
     if all(isinstance(value, (float, int)) for value in values.values()):
         for name, value in values.items():
             if not math.isfinite(value):
-                raise InputError(name, got=str(value), expected="a finite number", remedy="check where it came from")
+                raise InputError(
+                    name, got=str(value), expected="a finite number", remedy="check the source of this value"
+                )
         return law(*(float(value) for value in values.values()), *constants)
     arrays = [array(name, value, (None,) * _dimensions(name, value)) for name, value in values.items()]
     names = " and ".join(values)
@@ -395,7 +397,7 @@ def micro_damping(damping_ratio: float, inertia: float, sigma0: float, viscous: 
 def _samples(name: str, values: ArrayLike) -> Vector:
     log = array(name, values, (None,))
     if not len(log):
-        raise InputError(name, got="no sample", expected="one at least")
+        raise InputError(name, got="no sample", expected="at least one")
     return log
 
 
