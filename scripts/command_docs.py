@@ -42,7 +42,7 @@ def page() -> str:
             "virtual environment, or `ros2 run youbot_dynamics youbot COMMAND` where ROS 2 is sourced.\n",
             f"Exit codes: {codes}.\n",
             'The shell completes verbs, options and files after `eval "$(register-python-argcomplete youbot)"`,',
-            "which a `~/.bashrc` may hold; zsh and fish: <https://kislyuk.github.io/argcomplete/>.\n",
+            "which you can put into `~/.bashrc`; zsh and fish: <https://kislyuk.github.io/argcomplete/>.\n",
             *(verb_section(name, verb) for name, verb in verbs.items()),
         ]
     )

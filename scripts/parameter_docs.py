@@ -67,7 +67,9 @@ def page() -> str:
     parts = [
         "# Parameters\n",
         "Generated from the tables in the code by `scripts/parameter_docs.py`; a test compares them.",
-        "A node that finds an unknown name ends, and its message suggests the nearest known name.\n",
+        "A node that finds an unknown name ends, and its message suggests the nearest known name.",
+        "The defaults are those of the KUKA youBot. The column *change* says whether a value can change while the node",
+        "runs or needs a restart (`relaunch`). In the column *source*, `chosen` marks an assumption of this package.\n",
         "## The robot: every node, section `/**`\n",
         HEADER + "\n".join(row(parameter) for parameter in robot_table()) + "\n",
     ]
@@ -76,7 +78,7 @@ def page() -> str:
         parts += [f"## `{name}`: section `/**/{name}`\n", HEADER + "\n".join(row(p) for p in table) + "\n"]
     parts += [
         faults(),
-        "## The twin's hidden truth: `mock_youbot`, file config/mock.yaml\n",
+        "## The true values of the twin: `mock_youbot`, file config/mock.yaml\n",
         "Each is a list: nominal value (random seed 0), lowest and highest value (other seeds choose between them).\n",
         HEADER + "\n".join(row(parameter) for parameter in truth_table()) + "\n",
     ]

@@ -38,7 +38,7 @@ def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Vector
     if not np.isfinite(numbers).all():
         place = np.argwhere(~np.isfinite(numbers))[0]
         index = f"[{', '.join(str(k) for k in place)}]" if len(place) else ""
-        got, remedy = str(numbers[tuple(place)]), "check where it came from"
+        got, remedy = str(numbers[tuple(place)]), "check the source of this value"
         raise InputError(f"{thing}{index}", got=got, expected="a finite number", remedy=remedy)
     return numbers
 

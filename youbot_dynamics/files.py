@@ -12,7 +12,7 @@ from typing import BinaryIO
 from youbot_dynamics.errors import OutputError, ParameterError, YoubotDynamicsError
 
 FACTOR_VARIABLE = "YOUBOT_FILE_LIMITS"
-RAISE_LIMITS = f"pass another file; if it is a sound one, multiply all limits: {FACTOR_VARIABLE}=10"
+RAISE_LIMITS = f"pass another file; if this one is valid, multiply all limits: {FACTOR_VARIABLE}=10"
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}  # the others are devices
 
@@ -105,7 +105,7 @@ def place_to_write(path: Path | str) -> Path:
         raise OutputError(str(path), got=str(problem), expected="a path", remedy="choose another name") from None
     if target.exists() and not target.is_file():
         got = _KINDS.get(stat.S_IFMT(target.stat().st_mode), "a device")
-        raise OutputError(str(path), got=got, expected="a regular file, or nothing yet", remedy="choose another name")
+        raise OutputError(str(path), got=got, expected="a regular file, or a new name", remedy="choose another name")
     return target
 
 

@@ -200,7 +200,7 @@ def _collect(node: yaml.Node, path: Path, prefix: str, placed: dict[str, _Placed
 def _scalar(node: yaml.Node, path: Path, name: str) -> bool | int | float | str:
     text = str(node.value)
     if _UNWRITABLE.search(text):
-        raise _refuse(path, node, f"a text with NUL or half a character in {name}", "a text")
+        raise _refuse(path, node, f"a text with NUL or an incomplete character in {name}", "a text")
     style = getattr(node, "style", None)
     if style in ("'", '"') or (style in ("|", ">") and text):
         return text
@@ -247,7 +247,9 @@ def format_value(value: Value) -> str:
         return text
     if isinstance(value, str):
         if _UNWRITABLE.search(value):
-            raise ParameterError("parameter file", got=f"the text {value!r}", expected="one a file can hold")
+            raise ParameterError(
+                "parameter file", got=f"the text {value!r}", expected="a text that can be written to a file"
+            )
         if value.isprintable():
             return "'" + value.replace("'", "''") + "'"
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')

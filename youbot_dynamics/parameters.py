@@ -244,4 +244,4 @@ def check_names(names: Iterable[str], known: Iterable[str]) -> None:
     for name in names:
         if name not in table:
             remedy = did_you_mean(name, table) or f"known: {', '.join(sorted(table))}"
-            raise ParameterError(f"parameter {name}", got="a name outside the table", remedy=remedy)
+            raise ParameterError(f"parameter {name}", got="an unknown name", remedy=remedy)

@@ -37,7 +37,7 @@ def robot_path(name: str) -> Path | None:
     if not name or path.is_file():
         return path if name else None
     if os.sep in name or path.exists():
-        got = "something that is no file" if path.exists() else "no such file"
+        got = "a path that is not a file" if path.exists() else "no such file"
         expected = "a robot of the package by its name, such as rosbot_xl, or the path of a robot file"
         raise ResourceError(f"robot file {name}", got=got, expected=expected, remedy="check the path")
     return _resource_path("config/robots", name if name.endswith(".yaml") else f"{name}.yaml")
@@ -71,7 +71,7 @@ def _resource_path(folder: str, name: str) -> Path:
             return candidate
     looked = ", ".join(str(place / folder) for place in places) or "no share folder of this installation"
     foreign = [str(share) for share in _ament_shares() if not _belongs_to_us(share)]
-    passed_over = f" (passed over, of another installation: {', '.join(foreign)})" if foreign else ""
+    passed_over = f" (ignored, because of another installation: {', '.join(foreign)})" if foreign else ""
     present = _present(places, folder, Path(name).suffix)
     raise ResourceError(
         f"{folder}/{name} of {PACKAGE}",

@@ -54,7 +54,7 @@ class Driver:
         source=f"{_WRAPPER} computeOODLSensorReadings",
     )
     command_sign: tuple[float, ...] = fact(
-        "Sign of the wheel speed commands; the lab's controller has the negative of it (docs/deviations.md, D-003-1).",
+        "Sign of the wheel speed commands that the driver expects (see docs/deviations.md, D-003-1).",
         "1",
         (-1.0, 1.0),
         source="youbot/youbot_driver@814989d FourSwedishWheelOmniBaseKinematic.cpp",
@@ -80,7 +80,7 @@ class Driver:
         source="a2s-institute/youbot_driver_ros_interface@4c6795f, parameter youBotDriverCycleFrequencyInHz",
     )
     wheel_speed_limit: float = fact(
-        "Wheel speed at which the motor controllers cut a command, each for its own wheel.",
+        "Wheel speed to which each motor controller limits its own wheel.",
         "rad/s",
         (0.1, 200.0),
         source="KUKA youBot specification: 0.8 m/s on wheels of 47.5 mm, 4156 motor rpm; base.cfg of the maker has "

@@ -77,10 +77,13 @@ class JointMotor:
     gear_ratio: float = fact("Turns of the motor for one of the joint.", "1", (1.0, 1e3), source=_DRIVER)
     rotor_inertia: float = fact("Inertia of the rotor.", "kg m2", (1e-8, 1e-2), source=_SHEET)
     resistance: float = fact(
-        "Winding, terminal to terminal, at the reference temperature.", "Ohm", (1e-2, 1e2), source=_SHEET
+        "Resistance of the winding, terminal to terminal, at the reference temperature.",
+        "Ohm",
+        (1e-2, 1e2),
+        source=_SHEET,
     )
     nominal_current: float = fact(
-        "Continuous current of the data sheet, not enforced; our windings reach their limit at 1.1 to 1.2 times it.",
+        "Continuous current of the data sheet, not enforced; simulated windings get too hot at 1.1 to 1.2 times it.",
         "A",
         (1e-2, 50.0),
         source=f"Rajagopal 2018, table 3.1: 0.0827 N m / 0.0335 N m/A (1-3); {_SHEET}",

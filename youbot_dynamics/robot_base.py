@@ -31,12 +31,14 @@ _CHOSEN = "chosen: no physical figure is published for this base; identify your 
 
 
 def _radius_error(wheel: str) -> Any:
-    what = f"Radius of the {wheel} wheel over the common one, less 1. A Twist to the driver allows for one only."
+    what = (
+        f"Radius of the {wheel} wheel divided by the mean radius, minus 1. A driver that takes a Twist uses one radius."
+    )
     return fact(what, "1", (-0.1, 0.1), source=_IDENTIFIED)
 
 
 def _roller_phase(wheel: str) -> Any:
-    what = f"Angle of a roller of the {wheel} wheel off the bottom at count 0, any multiple of 2 pi / rollers added."
+    what = f"Angle from the bottom of the {wheel} wheel to a roller at encoder count 0, modulo 2 pi / rollers."
     return fact(what, "rad", (-100.0, 100.0), source=_IDENTIFIED)
 
 
@@ -80,11 +82,11 @@ class BaseGeometry:
     radius: of the four wheel speeds it drives what a motion of its equal wheels explains, and the rest is lost.
     """
 
-    wheel_radius: float = fact("Rolling radius common to the wheels.", "m", (0.02, 0.2), source=_DRIVER)
-    half_length: float = fact("Wheel axis to centre, along x.", "m", (0.05, 1.0), source=f"{_DRIVER}: 0.47 m / 2")
-    half_width: float = fact("Wheel centre to centre line, along y.", "m", (0.05, 1.0), source=f"{_DRIVER}: 0.30 m / 2")
+    wheel_radius: float = fact("Mean rolling radius of the wheels.", "m", (0.02, 0.2), source=_DRIVER)
+    half_length: float = fact("Half of the wheelbase, along x.", "m", (0.05, 1.0), source=f"{_DRIVER}: 0.47 m / 2")
+    half_width: float = fact("Half of the track width, along y.", "m", (0.05, 1.0), source=f"{_DRIVER}: 0.30 m / 2")
     lateral_factor: float = fact(
-        "True sideways speed divided by the kinematic one: mean over the moving contact of the rollers.",
+        "True sideways speed divided by that of ideal wheels: the contact moves along the rollers.",
         "1",
         (0.8, 1.1),
         source="chosen: sin(pi/n)/(pi/n), mean over an ideal wheel of n = 6 rollers",
@@ -208,13 +210,22 @@ class BaseResponse:
         source=_IDENTIFIED,
     )
     roller_coulomb: float = fact(
-        "F2 / r in the model of the speed loops, for the mass in this file.", "N", (0.0, 100.0), source=_IDENTIFIED
+        "Coulomb torque of the rollers over their radius, F2 / r, in that model, for the mass in this file.",
+        "N",
+        (0.0, 100.0),
+        source=_IDENTIFIED,
     )
     viscous_x: float = fact(
-        "xi_L in the model of the speed loops, for the mass in this file.", "N s/m", (0.0, 2000.0), source=_IDENTIFIED
+        "Viscous friction xi_L, forward, in the model of the speed loops, for the mass in this file.",
+        "N s/m",
+        (0.0, 2000.0),
+        source=_IDENTIFIED,
     )
     viscous_y: float = fact(
-        "xi_T in the model of the speed loops, for the mass in this file.", "N s/m", (0.0, 2000.0), source=_IDENTIFIED
+        "Viscous friction xi_T, sideways, in the model of the speed loops, for the mass in this file.",
+        "N s/m",
+        (0.0, 2000.0),
+        source=_IDENTIFIED,
     )
     turn_factor: float = fact(
         "Factor of friction in turns: effective inertia of turns by this file over that of the speed loops' model.",
@@ -257,7 +268,7 @@ class BaseLimits:
         "Largest angular acceleration when the turn speeds up.",
         "rad/s2",
         (0.01, 50.0),
-        source="chosen: 0.77 m/s2 at the wheels, gentler than straight on",
+        source="chosen: 0.77 m/s2 at the wheels, less than in straight motion",
     )
     deceleration: float = fact(
         "Largest deceleration along the floor when the base slows down.",
@@ -301,20 +312,20 @@ class Base:
         source="KUKA youBot manual V6: 20 + 4.0 + 5.69 + 0.245 = 29.935 kg; urdf/youbot.urdf adds up to 29.946",
     )
     yaw_inertia: float = fact(
-        "Whole robot about the vertical through its centre of mass, wheels not turning.",
+        "Inertia of the whole robot about the vertical through its centre of mass, wheels not turning.",
         "kg m2",
         (1e-3, 1000.0),
         source="chosen: uniform box and arm; urdf/youbot.urdf has 1.13 folded, 1.15 upright",
     )
     centre_of_mass: tuple[float, ...] = fact(
-        "Whole robot, x and y from the middle of the wheels, arm folded; the arm stretched forward makes it 0.065, 0.",
+        "Centre of mass of the robot, x and y from the middle of the wheels, arm folded; arm forward: 0.065, 0.",
         "m",
         (-0.5, 0.5),
         length=2,
         source="urdf/youbot.urdf, rounded: 0.0349, 0.0008",
     )
     wheel_inertia: float = fact(
-        "A wheel with its reflected rotor about the axle: 0.0016 + 1.35e-5 x (9405 / 364)^2.",
+        "Inertia of a wheel and its reflected rotor about the axle: 0.0016 + 1.35e-5 x (9405 / 364)^2.",
         "kg m2",
         (0.0, 1.0),
         source=f"urdf/youbot.urdf; gear: {_DRIVER}; rotor: maxon EC 45 flat 50 W, assumed of the torque constant",

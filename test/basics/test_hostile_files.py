@@ -423,7 +423,7 @@ def places(tmp_path: Path):
 def test_nothing_but_a_regular_file_is_written_over(places: list[Path]) -> None:
     kinds = [stat.S_IFMT(place.lstat().st_mode) for place in places]
     for place in places:
-        with pytest.raises(OutputError, match=f"{place.name}: got a .*regular file, or nothing yet"):
+        with pytest.raises(OutputError, match=f"{place.name}: got a .*regular file, or a new name"):
             write_atomically(place, "x")
         with pytest.raises(OutputError):
             write_parameters(place, "/**", {"a": 1.0})

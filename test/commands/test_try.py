@@ -19,7 +19,7 @@ from youbot_dynamics.nodes.watch import ReceivedStatus, Watch, live_delays, watc
 
 
 def test_a_live_delay_has_its_interval_and_one_that_is_not_shown_is_left_out() -> None:
-    values = {"x_delay": "264.1 +- 2.0 ms, none identified", "y_delay": "not shown by this drive"}
+    values = {"x_delay": "264.1 +- 2.0 ms, none identified", "y_delay": "not determined by this drive"}
     statuses = {"odometry: response": values, "odometry: wheels": {"x_delay": "1.0 +- 1.0 ms"}}
     delays = live_delays({name: ReceivedStatus(0, "", values, 0.0) for name, values in statuses.items()})
     assert delays == {"x": "264 ms (95 % interval 259 to 269 ms)"}

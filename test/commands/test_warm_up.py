@@ -90,7 +90,7 @@ def warmed() -> None:
 
 
 def test_a_second_time_there_is_nothing_to_compile(warmed: None) -> None:
-    assert "all is compiled" in run("-m", "youbot_dynamics.commands.main", "warm-up")
+    assert "all code is compiled already" in run("-m", "youbot_dynamics.commands.main", "warm-up")
 
 
 def test_nodes_of_a_new_process_start_and_drive_without_compiling(warmed: None) -> None:

@@ -98,7 +98,7 @@ def test_the_wheels_are_judged_by_the_speeds_that_were_sent() -> None:
     ("start", "now", "relative", "said"),
     [
         (7.0, 10.0, False, "an end 1.00 s ago"),
-        (10.5, 10.6, False, "no /odom to follow it by"),
+        (10.5, 10.6, False, "no recent message on /odom"),
         (9.9, 10.0, True, "a start 0.10 s ago"),
     ],
 )
@@ -120,13 +120,13 @@ def test_it_ends_once_and_says_why() -> None:
     run.accept(PATH, 10.0, 10.0, relative=False)
     run.step(10.0)
     silent = run.step(10.0 + 0.5 + PERIOD + 1e-3)
-    assert silent is not None and silent.given_up == "/odom fell silent" and not run.active
+    assert silent is not None and silent.given_up == "/odom stopped: no new message arrived" and not run.active
     run.accept(PATH, 10.0, 10.0, relative=False)
     assert run.take_clock(0.0, 10.0) == "" and run.take_clock(1.0, 15.0) == "the clock jumped ahead by 4.00 s"
     run.accept(PATH, 10.0, 10.0, relative=False)
     run.take_odometry(10.02, 10.02, [0.0, 0.6, 0.0])
     off = run.step(10.04)
-    assert off is not None and off.given_up.startswith("the base is 0.60 m and 0.00 rad off")
+    assert off is not None and off.given_up.startswith("the base is 0.60 m and 0.00 rad off its path")
     assert not np.any(off.twist) and off.state is None
 
 

@@ -160,7 +160,7 @@ def test_a_joint_without_values_is_refused_for_the_youbots_are_none_of_it(tmp_pa
 
 
 def test_more_joints_than_names_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"arm\.joint_7\.friction\.coulomb.*outside the table"):
+    with pytest.raises(ParameterError, match=r"arm\.joint_7\.friction\.coulomb.*an unknown name"):
         changed(tmp_path, **{"arm.joint_7.friction.coulomb": 1.0})
 
 

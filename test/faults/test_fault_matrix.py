@@ -112,7 +112,7 @@ def test_fault(row: dict[str, Any], robot: Robot, tmp_path: Path, capsys: pytest
             robot.drop()
     with capsys.disabled():
         told = "; ".join(f"{verb}: {text}" for verb, text in measured.items() if text)
-        if os.environ.get("FAULTS_TOLD"):
+        if os.environ.get("FAULTS_PRINT"):
             print(f"\n{name_of(row)}: {told}")
 
 

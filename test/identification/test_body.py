@@ -237,7 +237,7 @@ def test_the_largest_acceleration_is_found_where_the_drive_asks_for_more(steepes
     assert found["acceleration"].identified and holds(found["acceleration"], steepest)
     assert found["acceleration"].value == pytest.approx(steepest, rel=0.15)
     assert not found["speed"].identified and found["gain"].value == pytest.approx(1.0, abs=0.01)
-    assert "asked for more than" in found["effective"].verdict
+    assert "the commands exceeded" in found["effective"].verdict
 
 
 @pytest.mark.parametrize("fastest", [0.2, 0.3])
@@ -305,7 +305,8 @@ def test_a_drive_that_the_axis_follows_tells_only_what_it_reaches_at_least(kind)
         found = limits_of(drawn_plant(kind, seed), command)
         for name, largest in (("acceleration", 6.0), ("speed", 0.3)):
             assert (
-                not found[name].identified and "asked for no more than the axis does, at least" in found[name].verdict
+                not found[name].identified
+                and "the commands never exceeded what the axis can do, at least" in found[name].verdict
             )
             assert 0.0 < found[name].interval[0] <= largest and found[name].interval[1] == np.inf
 
@@ -456,7 +457,7 @@ def test_wheel_states_show_limits_where_the_drive_asks_for_more_and_nothing_else
     assert most.identified and holds(most, 0.8)
     bag = wheels_bag(tmp_path / "free", Plant(rate=50.0, quantum=1e-4), ramps(1)[:, 0])
     missing = identify([bag], ROBOT, Options(), only=("delay", "body")).result.missing["body"]
-    assert "no drive asked for more than the base does; reached at least: acceleration_x 0.6" in missing
+    assert "no command exceeded what the base can do; reached at least: acceleration_x 0.6" in missing
 
 
 def test_a_recording_without_odometry_is_refused(drive, tmp_path):

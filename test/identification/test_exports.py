@@ -195,7 +195,7 @@ def test_at_the_exported_speeds_the_wheels_turn_at_their_limit(tmp_path: Path) -
         np.testing.assert_allclose(speeds, ROBOT.base.limits.wheel_speed, rtol=1e-12)
     assert not any("accel" in name for name in [*controller, *smoother])
     for name in (f"{CONTROLLER}.yaml", "nav2_velocity_smoother.yaml"):
-        assert "Accelerations of all axes are not known" in (tmp_path / "exports" / name).read_text()
+        assert "The largest accelerations of all axes are not known" in (tmp_path / "exports" / name).read_text()
 
 
 def test_accelerations_and_speeds_that_a_drive_reached_are_its_limits(tmp_path: Path) -> None:

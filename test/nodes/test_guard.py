@@ -245,7 +245,7 @@ def test_a_newcomer_gives_way_to_a_controller_of_another_machine():
             controller = processes.node("base_controller")
             operator.wait(lambda: controller.poll() is not None, "its end")
             assert controller.returncode == 1
-            assert "/base_controller, there already" in controller.communicate()[0]
+            assert "/base_controller, which runs already" in controller.communicate()[0]
         assert not any(moving(message) for message in operator.received[DRIVER])
 
 

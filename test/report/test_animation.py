@@ -200,9 +200,9 @@ def test_what_odometry_saw_and_what_it_could_not_see_stand_apart() -> None:
 
 def test_the_lab_stands_below_ours_where_it_drove_the_same_program() -> None:
     table = cells(error_table(comparison("combined_feedback")))
-    assert table["The lab/open loop"][:6] == [-0.0048, 0.0251, -0.1453, 0.0303, 0.0391, 0.0739]
-    assert table["The lab/feedback"][3:6] == [0.0074, 0.0075, 0.0034]
-    assert np.isnan(table["The lab/feedback"][8])
+    assert table["Laboratory report of 2022/open loop"][:6] == [-0.0048, 0.0251, -0.1453, 0.0303, 0.0391, 0.0739]
+    assert table["Laboratory report of 2022/feedback"][3:6] == [0.0074, 0.0075, 0.0034]
+    assert np.isnan(table["Laboratory report of 2022/feedback"][8])
     words = error_table(comparison())
     assert (
         "works 3 and 6, as printed: desired \u2212 actual" in words
@@ -212,7 +212,7 @@ def test_the_lab_stands_below_ours_where_it_drove_the_same_program() -> None:
         and "document 003" in words
     )
     for name in ("drive_1", "rotation_translation"):
-        assert "The lab" not in " ".join(cells(error_table(comparison(name))))
+        assert "Laboratory report" not in " ".join(cells(error_table(comparison(name))))
 
 
 def test_the_figures_of_the_lab_give_the_rms_errors_of_system_37() -> None:

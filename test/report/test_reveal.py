@@ -31,7 +31,7 @@ def test_a_truth_within_the_interval_is_a_hit_and_one_outside_a_miss() -> None:
     assert [row[-1] for row in table.rows] == [
         "hit",
         "miss by 10 % of the interval's width",
-        "refused, no value claimed",
+        "refused: no value given",
     ]
     assert table.summary == "1 of 2 identified values have the truth within their interval"
 

@@ -54,7 +54,7 @@ def test_a_robot_is_found_by_name_or_path_and_a_wrong_name_lists_them_all(tmp_pa
         robot_path("rosbot")
     with pytest.raises(ResourceError, match=r"did you mean rosbot_xl.yaml\?"):
         robot_path("rosbotxl")
-    for name, got in ((str(tmp_path / "none.yaml"), "no such file"), (str(tmp_path), "something that is no file")):
+    for name, got in ((str(tmp_path / "none.yaml"), "no such file"), (str(tmp_path), "a path that is not a file")):
         with pytest.raises(ResourceError, match=f"robot file {name}: got {got}; expected a robot of the package"):
             robot_path(name)
 

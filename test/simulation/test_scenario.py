@@ -213,7 +213,7 @@ def test_what_is_beyond_the_limits_is_cut_and_made_up_for_without_swinging():
 @pytest.mark.parametrize(
     "fault, reason",
     [
-        ("lost share=1.0 of=base after=5", "odom fell silent"),
+        ("lost share=1.0 of=base after=5", "odom stopped"),
         ("clock_jump size=2 after=5", "jumped ahead by 2.0"),
         ("clock_jump size=-2 after=5", "went back by 1."),
     ],

@@ -111,7 +111,7 @@ def _story(out: Path, seed: int, robot_file: Path | None) -> int:
         write_outputs(out, identification, (), title)
         with twin(out, environment, STABILISED_SETTINGS, out / "result.yaml", robot_file):
             for program in PROGRAMS:
-                step(f"driving {program}, calibrated, compensated and stabilised")
+                step(f"driving {program}, with the identified values and feedback")
                 drive(out, environment, program, f"{program}_feedback", robot_file)
         step("comparing the drives")
         better = identification.result.applied_to(robot)

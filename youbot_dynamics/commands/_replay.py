@@ -169,7 +169,7 @@ def _check(path: Path, arm: ArmLog, robot: Robot) -> None:
     if not np.isfinite(arm.position).all(axis=1).any():
         raise RecordingError(
             f"{path}",
-            got="not one message with the positions of all joints",
+            got="no message with the positions of all joints",
             expected="positions [rad] that are numbers",
             remedy="check the driver and its encoders",
         )

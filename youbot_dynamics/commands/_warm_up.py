@@ -40,5 +40,9 @@ def warm_up() -> int:
             ended = "one of its processes was killed, possibly because memory ran out"
             raise ResourceError("youbot warm-up", got=ended, remedy="free memory, and start it again") from None
     took = f"{time.monotonic() - began:.0f} s"
-    announce(f"compiled {compiled} functions in {took}, kept in {place}" if compiled else f"all is compiled ({took})")
+    announce(
+        f"compiled {compiled} functions in {took}, kept in {place}"
+        if compiled
+        else f"all code is compiled already ({took})"
+    )
     return 0

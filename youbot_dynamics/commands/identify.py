@@ -186,7 +186,7 @@ class _Session:
             return
         code = self._wait(start(node_command(player, [*words, *self._ros, *more])), signal.SIGTERM)
         if code != 0 and not self._flag.set:
-            expected, remedy = "a motion followed to its end", "see its message above"
+            expected, remedy = "a completed motion", "see its message above"
             raise TrajectoryError(player, got=f"exit code {code}", expected=expected, remedy=remedy)
 
     def _fit(self) -> int:

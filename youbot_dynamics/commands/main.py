@@ -43,7 +43,8 @@ exit codes: 0 done, 1 refused or failed (one line gives the reason) or interrupt
 _COLUMNS = (
     "columns of text logs in file order: time, ROLE.NAME, or _ to skip a column, each with :UNIT if it is not in SI; "
     "ROLE is position, velocity, effort, voltage or temperature of a joint, command, measured or measured_position of "
-    "an axis or channel, or pose (x, y, yaw); NAME=HEADER:UNIT finds a column by its header; turn/4096 and -0.5*V scale"
+    "an axis or channel, or pose (x, y, yaw); NAME=HEADER:UNIT finds a column by its header; a factor scales a "
+    "unit, as in turn/4096 or -0.5*V"
 )
 
 
@@ -51,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
     """The parser of `youbot`, with a subparser for each command."""
     whole = argparse.ArgumentParser(
         prog="youbot",
-        description="Measure how a KUKA youBot really moves, and use that to drive it where it should go.",
+        description="Identify how a mobile robot (KUKA youBot or another base) really moves, and drive it accurately.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -69,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     _add_twin(
         verbs,
         "demo",
-        "drive the digital twin, identify it, and drive it again compensated and stabilised; about 4 minutes, on this "
+        "drive the digital twin, identify it, and drive it again with the result; about 4 minutes, on this "
         "machine's network only",
     ).add_argument("--robot-file", default="", metavar="NAME", help=_ROBOT_FILE)
     _add_twin(
@@ -208,7 +209,7 @@ def _add_record(verbs) -> None:
     parser = _verb(
         verbs,
         "record",
-        "record topics into an mcap bag that survives a killed recorder; ends if no topic appears",
+        "record topics into an mcap bag, readable even if the recorder is killed; ends if no topic appears",
         "  youbot record --out drive_1\n  youbot record --out drive_2 /wheel_commands /driver/joint_states\n",
     )
     parser.add_argument("--out", required=True, metavar="BAG", help="folder of the bag, new or empty")
@@ -357,7 +358,7 @@ def _add_twin(verbs, name: str, text: str) -> argparse.ArgumentParser:
         "--seed",
         type=int,
         default=1,
-        help="random seed that selects the twin: its hidden values are random (default: 1)",
+        help="random seed that selects the twin and its hidden values (default: 1)",
     )
     return parser
 

@@ -171,12 +171,12 @@ class TrackingRun:
             raise TrajectoryError("trajectory", got=got, remedy="check header.stamp")
         if abs(now - self.pose_stamp) > self.settings.odom_timeout:
             remedy = "wait until odometry and the driver, or the simulated robot, are up"
-            raise TrajectoryError("trajectory", got=f"no {self._odom} to follow it by", remedy=remedy)
+            raise TrajectoryError("trajectory", got=f"no recent message on {self._odom}", remedy=remedy)
         if relative and start < now:
             raise TrajectoryError(
                 "trajectory",
                 got=f"a start {now - start:.2f} s ago, relative to an old pose",
-                expected="a start to come, or header.stamp 0",
+                expected="a start in the future, or header.stamp 0",
             )
         self._waiting, self._tracker = (trajectory, start, relative), None
 
@@ -193,7 +193,7 @@ class TrackingRun:
             return ""
         self.pose, self.pose_stamp = taken, stamp
         jump = self._stamps["odom"].take(steady, stamp)
-        return self.end(f"{self._odom} fell silent on this clock: its stamps {jump}") if jump else ""
+        return self.end(f"stamps of {self._odom} {jump}") if jump else ""
 
     def take_wheels(self, stamp: float, angles: Sequence[float]) -> str:
         """Take wheel angles (n,) [rad], positive forward."""
@@ -223,7 +223,7 @@ class TrackingRun:
         if not self.active:
             return None
         if abs(send_time - self.pose_stamp) > self.settings.odom_timeout + self.period:
-            return self._given_up(f"{self._odom} fell silent")
+            return self._given_up(f"{self._odom} stopped: no new message arrived")
         try:
             tracker = self._tracker or self._start(send_time)
             if tracker is None:
@@ -232,10 +232,10 @@ class TrackingRun:
         except TrajectoryError as problem:
             return self._given_up(str(problem))
         except InputError as problem:
-            return self._given_up(f"stamps, poses or wheel_commands beyond reason: {problem}")
+            return self._given_up(f"stamps, poses or wheel_commands out of range: {problem}")
         if not self.tracker_settings.tolerates(state.error):
             distance, turn = np.hypot(*state.error[:2]), abs(state.error[2])
-            text = f"the base is {distance:.2f} m and {turn:.2f} rad off: blocked, disabled, or odom jumped"
+            text = f"the base is {distance:.2f} m and {turn:.2f} rad off its path: blocked, disabled, or odom jumped"
             return self._given_up(text)
         if state.finished:
             self._tracker = None

@@ -111,7 +111,7 @@ class TrajectoryLimits(Settings):
         "Longest duration of a trajectory.",
         "s",
         (1.0, 3600.0),
-        source="chosen: ten times the lab's longest program",
+        source="chosen: far longer than the test programs, which last 20 s",
     )
     max_start_delay: float = setting(
         60.0,

@@ -112,7 +112,7 @@ def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
         verdict = ERROR if needed else NOT_TOLD
         remedy = "start the driver, its joint_states and odom remapped under driver/"
         return DriverFinding(
-            item, verdict, "silent", remedy if needed else f"{remedy}; ignore this if the robot has none"
+            item, verdict, "no messages", remedy if needed else f"{remedy}; ignore this if the robot has none"
         )
     rate, gaps = times.rate(), np.diff(times.arrived)
     late = int(np.count_nonzero(gaps > _GAP))
@@ -161,7 +161,7 @@ def judge_clock(item: str, times: Times) -> DriverFinding:
     jumps = _jumps(times)
     twice = float(np.mean(steps == 0.0))
     values = {"offset_s": offset, "jitter_s": jitter, "jumps": float(jumps), "equal_stamps": twice}
-    synchronise = "let chrony or ntp keep the clocks of both machines together, and look again"
+    synchronise = "synchronise the clocks of both machines with chrony or ntp, and check again"
     if jumps:
         return DriverFinding(
             item,
@@ -211,17 +211,17 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
     wrong = _named(wheels.joints, agreement < 0.0)
     if wrong:
         remedy = "correct robot.driver.position_sign or robot.driver.velocity_sign in a params_file"
-        text = f"position and velocity of {wrong} contradict the sign map"
+        text = f"position and velocity of {wrong} contradict the configured signs"
         return DriverFinding(item, ERROR, text, f"{remedy}: forward is positive in our signs", values)
     still = _named(wheels.joints, np.isnan(agreement))
     if still:
         text = f"not checked for {still}: stood still"
-        return DriverFinding(item, NOT_TOLD, text, "turn the wheel by hand or drive, and look again", values)
+        return DriverFinding(item, NOT_TOLD, text, "turn the wheel by hand or drive, and check again", values)
     odd = _named(wheels.joints, np.abs(agreement - 1.0) > _SCALE)
     if odd:
         text = f"position of {odd} does not change at the reported speed"
         return DriverFinding(item, WARNING, text, "gear ratio or ticks in the driver's youbot-base.cfg", values)
-    return DriverFinding(item, OK, "positions move as the velocities and the sign map say", "", values)
+    return DriverFinding(item, OK, "positions move as the velocities and the configured signs say", "", values)
 
 
 def _unreadable(values: Vector) -> NDArray[np.bool_]:
@@ -266,7 +266,9 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
     moved = np.sqrt(np.mean(ours**2, axis=0)) > _MOVED
     names = ("vx", "vy", "wz")
     if not moved.any():
-        return DriverFinding(item, NOT_TOLD, "the base stood still", "turn the wheels by hand or drive, and look again")
+        return DriverFinding(
+            item, NOT_TOLD, "the base stood still", "turn the wheels by hand or drive, and check again"
+        )
     ratios = np.sum(reported * ours, axis=0)[moved] / np.sum(ours**2, axis=0)[moved]
     seen = [name for name, moves in zip(names, moved, strict=True) if moves]
     values = {f"ratio_{name}": float(c) for name, c in zip(seen, ratios, strict=True)}
@@ -290,7 +292,7 @@ def judge_wheel_effort(wheels: JointsHeard) -> DriverFinding:
         return DriverFinding(item, OK, text)
     if not np.any(np.nan_to_num(wheels.effort)):
         text = "all zero: the driver does not measure them, or the motors are off"
-        return DriverFinding(item, WARNING, text, "switch the motors on, drive, and look again")
+        return DriverFinding(item, WARNING, text, "switch the motors on, drive, and check again")
     return DriverFinding(item, OK, "available: friction of the wheels can be identified")
 
 
@@ -304,7 +306,7 @@ def judge_arm_effort(arm: JointsHeard) -> DriverFinding:
         return DriverFinding(item, WARNING, text, "use a driver that fills the effort of arm_1/joint_states")
     if not np.any(np.nan_to_num(arm.effort)):
         text = "all zero: the motors of the arm are off, or it rests on its end stops"
-        return DriverFinding(item, WARNING, text, "call arm_1/switchOnMotors, raise the arm, and look again")
+        return DriverFinding(item, WARNING, text, "call arm_1/switchOnMotors, raise the arm, and check again")
     return DriverFinding(item, OK, "available: friction, payload and motor heat of the arm can be estimated")
 
 
@@ -317,7 +319,9 @@ def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> Dr
     twice = sorted({name for names in heard for name in doubled(names)})
     if twice:
         text = f"{', '.join(twice)} named twice in one message, which is refused"
-        return DriverFinding(item, ERROR, text, "look for two drivers in one, or a wrong merge of joint states")
+        return DriverFinding(
+            item, ERROR, text, "check for two drivers on one topic, or a node that merges joint states wrongly"
+        )
     if not seen:
         return DriverFinding(item, NOT_TOLD, "no joint states")
     wanted = (*driver.wheel_joints, *(driver.arm_joints if arm else ()))

@@ -133,7 +133,7 @@ def _parameter_files(
 _GEOMETRY = "robot.base.geometry"
 _AXES = ("linear.x", "linear.y", "angular.z")
 _FLAT = 1e-6  # variance of z, roll and pitch of a base on a floor, as the node odometry publishes it
-_NO_ACCELERATIONS = "Accelerations of all axes are not known: no drive asked for more than the base does."
+_NO_ACCELERATIONS = "The largest accelerations of all axes are not known: no command exceeded what the base can do."
 
 
 def _mean_radius(robot: Robot) -> float:
@@ -249,7 +249,7 @@ def _smoother(
         values |= {"max_accel": most, "max_decel": tuple(-limit for limit in most)}
     else:
         comments.append(
-            f"{_NO_ACCELERATIONS} Set max_accel and max_decel: by default there is no speeding up sideways."
+            f"{_NO_ACCELERATIONS} Set max_accel and max_decel: by default the smoother allows no sideways acceleration."
         )
     return values, comments
 

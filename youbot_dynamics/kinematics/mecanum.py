@@ -268,9 +268,9 @@ def _check_angles(wheel: int, angle: float, drive: float) -> None:
         raise ModelError(
             f"roller_angles[{wheel}]",
             got=f"{angle:g} rad: {where}, where the wheel speed is undetermined",
-            expected="a roller axis with a part along x"
+            expected="a roller axis with a component along x"
             if drive == 0.0
-            else "a roller axis with a part along the drive",
+            else "a roller axis with a component along the drive direction",
         )
 
 

@@ -37,7 +37,7 @@ STAMPED_CMD_VEL = Parameter(
 FIND_ROLLER_PHASES = Parameter(
     "find_roller_phases",
     False,
-    "Whether odometry estimates roller phases that are not known with a gyro, and base_controller uses them.",
+    "Whether odometry finds unknown roller phases with a gyro, and base_controller uses them.",
     read_only=True,
     source="chosen: needs a gyro and robot.base.geometry.rollers and roller_depth of the real wheels",
 )

@@ -57,7 +57,7 @@ def play_once(make: Callable[[], Player], given: argparse.Namespace) -> bool:
         motion = player.motion(given)
         leave_imports_out_of_collection()
         done = player.play(motion, flag)
-        print("followed to its end" if done else "stopped", file=sys.stderr)
+        print("completed" if done else "stopped", file=sys.stderr)
     except YoubotDynamicsError as problem:
         print(f"error: {problem}", file=sys.stderr)
     finally:

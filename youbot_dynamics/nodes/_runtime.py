@@ -246,7 +246,9 @@ def raise_priority(priority: str) -> str:
         for thread in Path("/proc/self/task").iterdir():  # those of DDS as well
             os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(int(priority)))
     except OSError as problem:
-        return f"no priority: {problem.strerror}; it takes CAP_SYS_NICE or a limit rtprio of {priority} or more"
+        return (
+            f"no real-time priority: {problem.strerror}; it needs CAP_SYS_NICE or a limit rtprio of {priority} or more"
+        )
     return f"runs at real-time priority {priority} (SCHED_FIFO)"
 
 

@@ -112,7 +112,7 @@ def refuse_rivals(node: Node, topic: str, others: Sequence[str], until: float = 
         if names:
             names &= {name for other in others for name in endpoints_of(node, other).publisher_nodes()}
         if names:
-            raise occupied(node, topic, f"{_listed(names)}, there already")
+            raise occupied(node, topic, f"{_listed(names)}, which runs already")
         if time.monotonic() >= until:
             return
         time.sleep(0.05)
@@ -233,7 +233,9 @@ def _judge_joint_states(ends: Mapping[str, TopicEndpoints], drivers: frozenset[s
         return DriverFinding(item, ERROR, text, remap)
     if len(publishers) > 1:
         text = f"{raw.name} is published by {_listed(publishers)}"
-        return DriverFinding(item, WARNING, text, "right where base and arm have a driver each; else end one of them")
+        return DriverFinding(
+            item, WARNING, text, "correct if base and arm have separate drivers; otherwise end one of them"
+        )
     if not publishers:
         return DriverFinding(item, ERROR, f"no node publishes {raw.name}", f"start the driver; {remap}")
     return DriverFinding(item, OK, f"{raw.name}: {_listed(publishers)}")
@@ -263,6 +265,6 @@ def _judge_motors(servers: frozenset[str]) -> DriverFinding:
     item = "service that switches the motors off"
     if not servers:
         text = "base/switchOffMotors is not offered: motors_off cannot call it"
-        remedy = "know where the emergency stop is: another driver may have another name for it"
+        remedy = "keep the emergency stop within reach: another driver may use another name for this service"
         return DriverFinding(item, WARNING, text, remedy)
     return DriverFinding(item, OK, f"offered by {_listed(servers)}")

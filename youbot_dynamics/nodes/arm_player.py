@@ -183,7 +183,7 @@ class ArmPlayer(Player):
             error = float(np.max(np.abs(self.position - desired)))
             last_within = now if error < _PATH_TOLERANCE else last_within
             if now - last_within > _TOLERANCE_TIME:
-                got = f"{error:.2f} rad from where it should be"
+                got = f"{error:.2f} rad off its path"
                 raise TrajectoryError("arm", got=got, remedy="see the log of its driver")
         return not flag.set
 

@@ -123,7 +123,7 @@ class BaseController(Node):
             if now and now != before:
                 self.get_logger().error(now)
         if self._hindrance and not hindrance:
-            self.get_logger().info("commands are obeyed again")
+            self.get_logger().info("commands are accepted again")
         self._hindrance, self._mismatch = hindrance, mismatch
         self._commander.enabled = self._enabled and not hindrance
         self._diagnostics.publish()
@@ -190,7 +190,7 @@ class BaseController(Node):
         self._commander.enabled = self._enabled and not self._hindrance
         if self._commander.enabled != request.data:
             return answer(response, False, self._hindrance)
-        return answer(response, True, "commands are obeyed" if request.data else "braking, then holding zero")
+        return answer(response, True, "commands are accepted" if request.data else "braking, then commanding zero")
 
     def _report(self) -> dict[str, Status]:
         now = time.monotonic()
@@ -219,8 +219,8 @@ class BaseController(Node):
         if refusal_age < MEMORY:
             return WARN, self._last_refusal[0]
         if self._guard.lost and self._robot.base.geometry.roller_phases is not None:
-            since = f"so for {now - self._phases_lost:.0f} s"
-            return WARN, f"roller phases are no longer valid: {self._guard.lost}; identify them again; {since}"
+            lost = f"{self._guard.lost} {now - self._phases_lost:.0f} s ago"
+            return WARN, f"roller phases are no longer valid: {lost}; identify them again"
         if not self._commander.enabled:
             return OK, "disabled"
         return OK, "sending" if self._sent else "waiting for a first command"

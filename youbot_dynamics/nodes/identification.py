@@ -178,7 +178,7 @@ class IdentificationNode(Node):
             return answer(response, False, "a fit is running already: wait for ~/result")
         if self._writer is not None or self._bag is None:
             remedy = "call ~/stop first" if self._writer is not None else "call ~/start, drive, ~/stop first"
-            return answer(response, False, f"nothing recorded to the end: {remedy}")
+            return answer(response, False, f"no finished recording: {remedy}")
         out = self._fit_folder = self._bag.with_name(self._bag.name.replace("recording", "fit"))
         try:
             out.mkdir(parents=True, exist_ok=True)

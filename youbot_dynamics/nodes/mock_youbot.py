@@ -160,14 +160,14 @@ TABLE = (
     Parameter(
         "robot_file",
         "",
-        "Robot file whose facts the simulated robot has; empty for config/youbot.yaml.",
+        "Robot file of the simulated robot; empty for config/youbot.yaml.",
         read_only=True,
         source="chosen: the youBot",
     ),
     Parameter(
         "arm",
         True,
-        "Whether the robot has its arm, if it has one by robot.has_arm.",
+        "Whether the robot has its arm; without effect if robot.has_arm is false.",
         read_only=True,
         source="chosen: the youBot as sold",
     ),

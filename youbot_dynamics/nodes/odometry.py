@@ -192,7 +192,11 @@ class OdometryNode(Node):
             "silent_for_s": f"{silent:.2f}",
         }
         if time.monotonic() - self._twice[1] < _SILENCE:
-            return Status(ERROR, f"{self._twice[0]}: two drivers in one, or a wrong merge of joint states", values)
+            return Status(
+                ERROR,
+                f"{self._twice[0]}: check for two drivers on one topic, or a node that merges joint states wrongly",
+                values,
+            )
         if silent > _SILENCE:
             text = f"no wheel states of {', '.join(self._names)} on {self.resolve_topic_name('driver/joint_states')}"
             return Status(ERROR, f"{text}: is the driver running and remapped?", values)
@@ -235,7 +239,7 @@ class OdometryNode(Node):
             values[f"{axis}_age_s"] = f"{age:.0f}"
             for name, factor, unit, decimals in _FIGURES:
                 figure: Figure = getattr(response, name)
-                text = "not shown by this drive"
+                text = "not determined by this drive"
                 if figure.valid:
                     value, deviation, identified = (
                         f"{factor * number:.{decimals}f}"
@@ -251,7 +255,7 @@ class OdometryNode(Node):
             text = f"the response of the base differs from the identified one: {'; '.join(deviating)}"
             return Status(WARN, f"{text}: look for a loaded computer, network or motor, or identify again", values)
         axes = ", ".join(dict.fromkeys(measured))
-        return Status(OK, f"measured: {axes}" if axes else "no drive with wheel_commands has shown it yet", values)
+        return Status(OK, f"measured: {axes}" if axes else "not determined yet: no drive with wheel_commands", values)
 
 
 def main() -> None:

@@ -178,7 +178,9 @@ def _path_of(name: str) -> Path:
     if name not in PROGRAMS:
         names = [*PROGRAMS, BASE, ARM]
         expected = f"a file, or one of {', '.join(names)}"
-        raise ProgramError(f"program {name}", got="no such one", expected=expected, remedy=did_you_mean(name, names))
+        raise ProgramError(
+            f"program {name}", got="no such file or program", expected=expected, remedy=did_you_mean(name, names)
+        )
     return program_path(name)
 
 

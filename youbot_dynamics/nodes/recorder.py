@@ -131,7 +131,7 @@ class Recorder(Node):
     def _warn(self) -> None:
         self._warning.cancel()
         if not self._recorder.topics:
-            text = f"{self._no_publisher(_WARN)}: wrong domain? no bringup? {self._domain()}; it goes on for"
+            text = f"{self._no_publisher(_WARN)}: is a bringup running here? {self._domain()}; it still waits for"
             self.get_logger().warning(f"{text} {self._longest_wait - _WARN:g} s (--wait)")
 
     def _no_publisher(self, seconds: float) -> str:

@@ -118,7 +118,7 @@ class StopBase(Node):
                 if guard.goodbye:
                     self.get_logger().info("base_controller has stopped the base and ended")
                 else:
-                    self.get_logger().error("base_controller has fallen silent: stopping the base")
+                    self.get_logger().error("base_controller does not answer: stopping the base")
                 self._finish(self._config["wait"])
                 guard.moving = False  # stay on guard: it may have been held up, and send again
         begun = time.monotonic()

@@ -345,7 +345,7 @@ def _change(before: float, after: float, unit: str) -> str:
 
 
 _COLUMNS = ("Parameter", "Found", "95 %", "Truth", "Unit", "Verdict")
-_HIT, _REFUSED = "hit", "refused, no value claimed"
+_HIT, _REFUSED = "hit", "refused: no value given"
 
 
 def reveal(result: Result, truth: Mapping[str, float]) -> Rows:

@@ -128,7 +128,7 @@ def _error_groups(path: PathComparison, table: Mapping[str, ErrorStatistics]) ->
     lab = _lab_table(path.name)
     if lab is not None:
         works, rows = lab
-        heading = f"The lab, works {works}, as printed: desired \u2212 actual"
+        heading = f"Laboratory report of 2022, works {works}, as printed: desired \u2212 actual"
         groups.append((heading, {label: lab_row(row) for label, row in rows.items()}))
     return groups
 

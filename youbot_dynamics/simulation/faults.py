@@ -63,7 +63,7 @@ KINDS = (
     ),
     FaultKind(
         "jumping_encoder",
-        "The joint's position jumps up or down at once, and again `every` so often, and stays off.",
+        "The joint's position jumps up or down, again after each `every`, and keeps the offset.",
         (
             _JOINT,
             Parameter("size", 1.0, "How far.", unit="rad", low=1e-6, high=1e6),

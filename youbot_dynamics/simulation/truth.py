@@ -107,7 +107,9 @@ class BaseTruth:
     )
     viscous_x: float = _drawn("Viscous friction xi_L, forward.", "N s/m", (0.0, 2000.0))
     viscous_y: float = _drawn("Viscous friction xi_T, sideways.", "N s/m", (0.0, 2000.0))
-    wheel_radius_error: Four = _drawn("Radius of each wheel over the common one, less 1.", "1", (-0.2, 0.2), length=4)
+    wheel_radius_error: Four = _drawn(
+        "Radius of each wheel divided by the common one, minus 1.", "1", (-0.2, 0.2), length=4
+    )
     speed_lag: float = _drawn("First-order lag of the speeds that the driver reads.", "s", (0.0, 0.1), _FILTER)
     effort_noise: float = _drawn(
         "Standard deviation of the wheels' efforts, where a robot reports them.",

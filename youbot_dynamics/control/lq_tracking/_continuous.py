@@ -191,7 +191,9 @@ class TrackingGains:
         slack = 1e-9 * float(self.times[-1] - self.times[0])
         if not self.times[0] - slack <= at <= self.times[-1] + slack:
             span = f"{self.times[0]:g} to {self.times[-1]:g} s"
-            raise InputError("time", got=f"{at:g} s", expected=f"one within {span}, for which the gains are made")
+            raise InputError(
+                "time", got=f"{at:g} s", expected=f"a time within {span}, for which the gains were computed"
+            )
         k = int(np.searchsorted(self.times, at - slack))
         if self.times[min(k, len(self.times) - 1)] - at <= slack:
             return np.array(self.values[min(k, len(self.times) - 1)])

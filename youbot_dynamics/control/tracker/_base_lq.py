@@ -217,8 +217,8 @@ def _unsteered() -> InputError:
     return InputError(
         "A, B, C, Q",
         got="a system without a stable optimal law",
-        expected="unstable and marginal modes that the inputs reach and the weighted outputs show",
-        remedy="weigh an output that shows them, or leave them out",
+        expected="unstable and marginal modes that are controllable, and observable in the weighted outputs",
+        remedy="weight an output in which they appear, or remove them from the system",
     )
 
 
@@ -234,14 +234,14 @@ class LqSettings:
         "Time in which an error falls to 1/e once commands act, divided by the delay of the loop.",
         "1",
         (0.8, 20.0),
-        source="chosen: at 1.5 times the delay and half the gain 1.8 and 4 swing for ever behind a predictor",
+        source="chosen: with 1.8 and 4 a loop with predictor oscillates at 1.5 times the delay and half the gain",
     )
     disturbance: float = setting(
         6.0,
         "Time in which a steady disturbance is estimated, divided by the delay of the loop.",
         "1",
         (1.5, 100.0),
-        source="chosen: as `response`, from the same runs behind a predictor",
+        source="chosen: as `response`, from the same runs",
     )
 
     def quicker(self, factor: float) -> LqSettings:

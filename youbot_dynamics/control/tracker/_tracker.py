@@ -66,7 +66,7 @@ class TrackerSettings(Settings):
         "pid",
         "Control law of the correction.",
         choices=("pid", "lq"),
-        source="chosen: few gains that are well known; lq is for identified responses",
+        source="chosen: a familiar law with few gains; lq is for identified responses",
     )
     aggressiveness: float = setting(
         1.0,
@@ -127,7 +127,7 @@ class TrackerSettings(Settings):
         "How long the feedback continues after the last point.",
         "s",
         (0.0, 60.0),
-        source="chosen: some delays of the loop",
+        source="chosen: several delays of the loop",
     )
 
     position_tolerance: float = setting(
@@ -135,7 +135,7 @@ class TrackerSettings(Settings):
         "Distance from the desired pose at which a trajectory is given up.",
         "m",
         (0.01, 100.0),
-        source="chosen: a length of the robot",
+        source="chosen: about the length of the robot",
     )
     yaw_tolerance: float = setting(
         0.8,

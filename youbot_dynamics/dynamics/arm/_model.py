@@ -319,8 +319,8 @@ _ROUNDING = 1e-9  # relative tolerance of a bristle at its reach
 _FAILURES = {
     arm_step.UNBOUNDED: {
         "got": "a motion without bounds",
-        "expected": "a drive that the arm can follow",
-        "remedy": "check the unit of the drive and the step",
+        "expected": "torques, currents or voltages that the arm can follow",
+        "remedy": "check their unit and the time step",
     },
     arm_step.UNSOLVED: {
         "got": "a step that did not converge",

@@ -392,7 +392,7 @@ def micro_damping(damping_ratio: float, inertia: float, sigma0: float, viscous: 
 def _samples(name: str, values: ArrayLike) -> Vector:
     log = array(name, values, (None,))
     if not len(log):
-        raise InputError(name, got="no sample", expected="one at least")
+        raise InputError(name, got="no sample", expected="at least one")
     return log
 
 

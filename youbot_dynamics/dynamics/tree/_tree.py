@@ -370,7 +370,7 @@ class Tree(MadeOfArguments):
         if body >= 0:
             raise ModelError(
                 f"joint of body '{self.names[body]}'",
-                got="no inertia about it but rounding, as where all mass beyond it lies on its axis",
+                got="an inertia no larger than rounding errors, as if all mass that it carries were on its axis",
                 expected="an inertia, or a rotor inertia",
             )
 

@@ -112,7 +112,7 @@ class WheeledBase(MadeOfArguments):
         set_(self, "wheels", wheels)
         names = [wheel.name for wheel in self.wheels]
         if len(set(names)) < len(names):
-            raise ModelError("wheels", got=f"names {', '.join(names)}", expected="a name of its own for each")
+            raise ModelError("wheels", got=f"names {', '.join(names)}", expected="a different name for each")
         set_(self, "mass", number("mass of the base", self.mass, "kg", above=0.0))
         set_(self, "yaw_inertia", number("yaw_inertia of the base", self.yaw_inertia, "kg m2", above=0.0))
         set_(self, "centre_of_mass", read_only(array("centre_of_mass", self.centre_of_mass, (3,)).copy()))

@@ -125,7 +125,7 @@ def on_pressed_wheels(
         following = pressed if pressed and pressed not in tried else next((s for s in every if s not in tried), None)
     raise InputError(
         "friction of the wheels",
-        got="no set of wheels that carries the base under its law",
+        got="no set of wheels on the floor that satisfies the friction law",
         expected="a lower centre of mass or friction",
     ) from why
 

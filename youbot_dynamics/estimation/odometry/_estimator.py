@@ -259,8 +259,8 @@ class BaseEstimator:
         texts = [odometry.slip.text(self._joints)] if odometry.slip.alarm else []
         if odometry.phases_lost:
             texts.append(
-                f"roller phases are no longer valid: {odometry.phases_lost}; using mean kinematics: record a "
-                f"bag with a pose and identify them again; since {self._now - self._lost_at:.0f} s"
+                f"roller phases are no longer valid: {odometry.phases_lost} {self._now - self._lost_at:.0f} s ago; "
+                "using mean kinematics: record a bag with a pose and identify the phases again"
             )
         texts.extend(self._speeds.complaints())
         if 0.0 <= (age := self._now - self._faulty_at) < _WINDOW:

@@ -65,7 +65,7 @@ _LEAST_SIGNIFICANCE = 5.0
 # they are fitted; otherwise bodies and friction of the joint explain the torques equally well.
 _LARGEST_HALF_WIDTHS, _LONGEST_DELAY = (0.05, 0.005), 0.05
 FAR = 0.2  # scale, less 1, that is further off than torque constants scatter
-_REFERENCE_JOINT = "it is the measure of the others, or these data do not tell its scale"
+_REFERENCE_JOINT = "the scales of the other joints are relative to this one, or these data do not determine its scale"
 _ITERATIONS, _FINAL_ITERATIONS = 6, 2  # number of fits, and of the last fits without the scales that are undetermined
 # Largest change of a value with windows of half the length, in combined standard errors and relative to the value.
 _LARGEST_CHANGE, _LARGEST_RELATIVE_CHANGE = 2.0, 0.01
@@ -399,7 +399,7 @@ def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameter
         for name, unit, size in zip(base.names, base.units, known, strict=True):
             unknowns.append(Unknown(f"{name}_change", unit, resolution=float(size)))
         unknowns += [Unknown(f"{name}_scale", "1", resolution=0.05, unexcited=_REFERENCE_JOINT) for name in names]
-        unknowns.append(Unknown("effort_delay", "s", resolution=0.01, unexcited="these data do not tell it"))
+        unknowns.append(Unknown("effort_delay", "s", resolution=0.01, unexcited="these data do not determine it"))
     else:
         for name in names:
             unknowns.append(Unknown(f"{name}_inertia", "kg m2", low=0.0, unexcited="the joint never changed its speed"))

@@ -187,8 +187,8 @@ def identify_axis(
     response: tuple[Estimate, ...] = fit.estimates(held)
     if limits[0].identified:
         hidden_reason = (
-            f"the drive asked for more than {limits[0].value:.3g} {unit}2, which the axis does: that hides its delay; "
-            "drive more gently"
+            f"the commands exceeded {limits[0].value:.3g} {unit}2, the largest acceleration of the axis, which hides "
+            "its delay; drive with smaller accelerations"
         )
         delay, dead_time, lag = (undetermined(Unknown(estimate.name, "s"), hidden_reason) for estimate in response[:3])
         response = delay, dead_time, lag, response[3]
@@ -328,8 +328,8 @@ def _widened(estimate: Estimate, rival: Estimate, kind: str) -> Estimate:
     interval = min(estimate.interval[0], rival.value), max(estimate.interval[1], rival.value)
     if 0.5 * (interval[1] - interval[0]) > max(0.5 * min(estimate.value, 0.5 * sum(interval)), 0.01):
         reason = (
-            f"it lies between {interval[0]:.3g} and {interval[1]:.3g}: the drive may have asked for more {kind} than "
-            "the axis does; drive more gently"
+            f"it lies between {interval[0]:.3g} and {interval[1]:.3g}: the commands may have exceeded the largest "
+            f"{kind} of the axis; drive with smaller ones"
         )
         return undetermined(Unknown(estimate.name, estimate.unit), reason)
     factor = (interval[1] - interval[0]) / (estimate.interval[1] - estimate.interval[0])
@@ -399,9 +399,9 @@ def _limit(
         half_width = 0.5 * (high - low)
         estimate = judge(unknown, low + half_width, half_width / student(freedom), half_width)
         return estimate, (max(low, float(limits[0])), high)  # an axis that is limited to 0 would not move
-    reason = "the drive asked for no more than the axis does"
+    reason = "the commands never exceeded what the axis can do"
     if excess[-1] > student(freedom):
-        reason = "a limit fits better, but not clearly"
+        reason = "a limit fits better, but not significantly"
     rivals = {int(admissible[0]), best}
     if best < len(limits) - 1:
         _, excess, freedom = compared(Fit(commands[best], fit.readings, (fit.delay, fit.lag)), commands)

@@ -98,7 +98,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         )
         if not reached:
             return StageResult("body", missing="; ".join(dict.fromkeys(finding.estimate.verdict for finding in limits)))
-        return StageResult("body", missing=f"no drive asked for more than the base does; reached at least: {reached}")
+        return StageResult("body", missing=f"no command exceeded what the base can do; reached at least: {reached}")
     fits = tuple(fit for part in parts for fit in part.fits)
     return StageResult("body", (*response, *limits), fits=fits, notes=(ONE_WAY,) if response else ())
 

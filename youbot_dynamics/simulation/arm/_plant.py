@@ -238,7 +238,11 @@ class ArmPlant(ArmDriver):
     def _run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
         done = advance(self._mover, order, controllers, steps, self._state, memory, self._ledger)
         if done < steps:
-            raise InputError("motion of the arm", got="numbers without bounds", expected="a truth an arm can have")
+            raise InputError(
+                "motion of the arm",
+                got="values without bounds",
+                expected="true parameters that are physically possible",
+            )
 
     def _stored(self) -> float:
         return self.model.energy(self.state) + self._springs()

@@ -126,7 +126,11 @@ class ArmJoints:
             if self._cycles % _TOGETHER == 0:
                 self._warm_housings()
         if not np.all(np.isfinite(self.speed)):
-            raise InputError("motion of the arm", got="numbers without bounds", expected="a truth an arm can have")
+            raise InputError(
+                "motion of the arm",
+                got="values without bounds",
+                expected="true parameters that are physically possible",
+            )
 
     def _warm_housings(self) -> None:
         """Carry the heat of the windings on, exactly while a winding keeps its temperature."""
