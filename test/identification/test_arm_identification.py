@@ -614,6 +614,15 @@ def test_reversals_tell_the_stiffness_of_the_bristles(runs, fits):
     assert len(deviations) >= 15 and np.mean(np.array(deviations) < 3.0) >= 0.9
 
 
+def test_late_efforts_make_no_bristle_softer_or_stiffer(runs):
+    for seed in (1, 2):
+        signals = dataclasses.replace(runs[seed], torque=np.roll(runs[seed].torque, 1, axis=0))  # 20 ms
+        found = identify_arm_friction([signals], MODEL)
+        for name, true in zip(JOINTS, true_stiffness(truth_of(seed)), strict=True):
+            sigma0 = fit_bristles([signals], found, name).sigma0
+            assert abs(sigma0.value - true) < 3.0 * sigma0.standard_error, (seed, sigma0)
+
+
 def test_fast_readings_tell_the_damping_of_the_bristles(motion):
     truth = dataclasses.replace(truth_of(1), stamp_jitter=1e-4)
     short = dataclasses.replace(

@@ -97,15 +97,19 @@ def bend(path: Vector, steepness: float, share: Vector) -> None:
 def near_reversals(recordings: Sequence[ArmSignals], identification: ArmFriction, joint: int) -> Reversals | None:
     """Readings near the reversals of joint number `joint` in `identification.rows`; None without reversals.
 
-    Identified weight, inertia and viscous friction of the arm are subtracted.
+    Identified weight, inertia and viscous friction of the arm are subtracted, and the efforts are taken back by their
+    identified delay: late efforts make a bristle look softer, or stiffer.
     """
+    delay = float(identification.reading_values[-1]) if identification.readings else 0.0
     column = identification.rows[joint].joint
     nominal = identification.model.tree
     tree = None if nominal is None else with_inertial_parameters(nominal, identification.parameters)
     numbers, torques, distances, indices, recording_indices = [], [], [], [], []
     paths, steps, rates, count = [], [], [], 0
     for recording_index, signals in enumerate(recordings):
-        signals = dataclasses.replace(signals, time=even_stamps(signals.time, signals.position))
+        even = even_stamps(signals.time, signals.position)
+        prompt = [np.interp(even + delay, even, torque) for torque in signals.torque.T]
+        signals = dataclasses.replace(signals, time=even, torque=np.column_stack(prompt))
         time, position = signals.time, signals.position[:, column]
         fine_time = np.interp(np.arange((len(time) - 1) * _REFINEMENT + 1) / _REFINEMENT, np.arange(len(time)), time)
         paths.append(_smooth_path(time, position, fine_time))
