@@ -226,6 +226,36 @@ def test_the_dead_band_lies_in_its_interval(band):
     assert abs(found.value - band) < 0.01
 
 
+def test_what_the_model_lacks_does_not_pass_for_a_dead_band():
+    """Two lags, and a tenth of the motion of another axis: both repeat with the command, no scatter shows them."""
+    seconds = PERIOD * np.arange(800)
+    random, other = np.random.default_rng([39, 8]), np.random.default_rng([539, 8])
+    command, across = (waves(one, seconds) for one in (random, other))
+    plant = Plant(gain=1.1, dead_time=0.3, lag=0.268, second_lag=0.112, band=0.03, rate=10.0, quantum=0.001)
+    sent, stamps, speeds = plant.drive(command, 39)
+    speeds = speeds + 0.1 * plant.drive(across, 39)[2]
+    found = identify_axis("x", "m/s", sent, command, stamps, speeds)["dead_band"]
+    assert holds(found, plant.band)
+
+
+def waves(random: np.random.Generator, time: np.ndarray) -> np.ndarray:
+    """Speeds up to 0.5 m/s of six sines."""
+    sines = [(random.uniform(0.3, 1.0), random.uniform(0.05, 0.8), random.uniform(0.0, 6.3)) for _ in range(6)]
+    speeds = np.sum([size * np.sin(2.0 * np.pi * rate * time + phase) for size, rate, phase in sines], axis=0)
+    return 0.5 * speeds / np.abs(speeds).max()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5])
+def test_speeds_rounded_in_the_same_way_every_time_are_no_limit(seed):
+    """0.97 times 0.125, 0.25 and 0.5 m/s read 0.1, 0.25 and 0.5 m/s in steps of 0.05 m/s."""
+    random, command = np.random.default_rng([seed, 10]), []
+    while len(command) * PERIOD < 120.0:
+        speed = float(random.choice([-0.5, -0.25, -0.125, 0.0, 0.125, 0.25, 0.5]))
+        command += [speed] * int(random.uniform(0.6, 3.0) / PERIOD)
+    found = limits_of(Plant(gain=0.97, dead_time=0.05, lag=0.15, rate=10.0, quantum=0.05), np.array(command))
+    assert not found["speed"].identified and found["speed"].interval[1] == np.inf
+
+
 def limits_of(plant: Plant, command: np.ndarray, asked: np.ndarray | None = None) -> BodyAxis:
     sent, stamps, speeds = plant.drive(command, 3)
     return identify_axis("x", "m/s", sent, command if asked is None else asked, stamps, speeds)

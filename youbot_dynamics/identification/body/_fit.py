@@ -174,8 +174,9 @@ def identify_axis(
     start, reason = _start(held, readings)
     if reason:
         return refused(reason)
-    fit, limits, rivals = _limits(Fit(held, readings, start), unit)
-    band = _dead_band(fit, readings.quantum(measured), unit)
+    quantum = readings.quantum(measured)
+    fit, limits, rivals = _limits(Fit(held, readings, start), quantum, unit)
+    band = _dead_band(fit, quantum, unit)
     dead_band = band.value if band.identified and band.interval[0] > 0.0 else 0.0
     if dead_band:
         fit = Fit(_with_dead_band(fit.command, dead_band), readings, (fit.delay, fit.lag))
@@ -336,11 +337,12 @@ def _widened(estimate: Estimate, rival: Estimate, kind: str) -> Estimate:
     return replace(estimate, interval=interval, standard_error=factor * estimate.standard_error)
 
 
-def _limits(fit: Fit, unit: str) -> tuple[Fit, list[Estimate], list[tuple[str, HeldCommand]]]:
+def _limits(fit: Fit, quantum: float, unit: str) -> tuple[Fit, list[Estimate], list[tuple[str, HeldCommand]]]:
     """Fit with the largest acceleration and speed of the axis, where commands exceed them, and these two limits.
 
     Also the commands with other limits that the data do not exclude: the ends of the interval of an identified limit,
-    or the best and the smallest of a limit that is not identified. Each limit is the same for both directions.
+    or the best and the smallest of a limit that is not identified. Each limit is the same for both directions. A speed
+    that is held is rounded to a quantum of the readings in the same way every time, which no scatter shows.
     """
     sent, fastest = fit.command, inf
 
@@ -358,7 +360,8 @@ def _limits(fit: Fit, unit: str) -> tuple[Fit, list[Estimate], list[tuple[str, H
     ramped = fit.command
     limits = _largest_speed(ramped) * _LIMITS
     commands = [_clipped(ramped, limit) for limit in limits[:-1].tolist()]
-    speed, speed_rivals = _limit(fit, Unknown("speed", unit, low=0.0), limits, [*commands, ramped])
+    rounding = quantum / max(float(fit.solved(fit.responses(ramped))[0][1]), 1e-9)
+    speed, speed_rivals = _limit(fit, Unknown("speed", unit, low=0.0), limits, [*commands, ramped], rounding)
     if speed.identified:
         fastest = speed.value
         fit = fitted(acceleration)
@@ -383,19 +386,21 @@ def _proportional(first: HeldCommand, second: HeldCommand) -> bool:
 
 
 def _limit(
-    fit: Fit, unknown: Unknown, limits: Vector, commands: Sequence[HeldCommand]
+    fit: Fit, unknown: Unknown, limits: Vector, commands: Sequence[HeldCommand], rounding: float = 0.0
 ) -> tuple[Estimate, tuple[float, ...]]:
     """Largest commanded value that the axis reaches, and other limits that the data do not exclude, see `_limits`.
 
     It is one of the limits (n,), the last of which is the largest command. `commands` are those with each of the
     limits. They are compared in the response that was fitted without a limit. If another limit is best there, they are
-    also compared in the response fitted with it, since delay and lag depend on the limit.
+    also compared in the response fitted with it, since delay and lag depend on the limit. `rounding` is the difference
+    between two limits that rounded readings may make.
     """
     squares, excess, freedom = compared(fit, commands)
     admissible, best = np.flatnonzero(excess <= student(freedom)), int(np.argmin(squares))
-    if excess[-1] >= _LEAST_IMPROVEMENT and np.min(squares) <= _MOST_UNEXPLAINED * squares[-1]:
-        low = float(limits[admissible[0] - 1]) if admissible[0] > 0 else 0.0
-        high = float(limits[min(admissible[-1] + 1, len(limits) - 1)])
+    better = excess[-1] >= _LEAST_IMPROVEMENT and np.min(squares) <= _MOST_UNEXPLAINED * squares[-1]
+    if better and limits[-1] - limits[best] > rounding:
+        low = max(0.0, float(limits[admissible[0] - 1]) - 0.5 * rounding) if admissible[0] > 0 else 0.0
+        high = float(min(limits[min(admissible[-1] + 1, len(limits) - 1)] + 0.5 * rounding, limits[-1]))
         half_width = 0.5 * (high - low)
         estimate = judge(unknown, low + half_width, half_width / student(freedom), half_width)
         return estimate, (max(low, float(limits[0])), high)  # an axis that is limited to 0 would not move

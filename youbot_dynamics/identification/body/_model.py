@@ -213,7 +213,8 @@ def compared(fit: Fit, commands: Iterable[HeldCommand]) -> tuple[Vector, Vector,
 
     If a command is the true one and has the residual r, its squares exceed those of the best command by 2 d' r - d' d,
     d the means of its residual less those of the best. The sum of d' r has the scatter that its parts in blocks show,
-    with the residual of the best command for r. Friction reduces speed: a term that adds speed is omitted, since it
+    with the residual of the best command for r. Of r, a share of `_HIDDEN` may be what the model lacks and look like d,
+    which no scatter shows: it is added. Friction reduces speed: a term that adds speed is omitted, since it
     would look like a limit.
     """
     readings = fit.readings
@@ -227,5 +228,6 @@ def compared(fit: Fit, commands: Iterable[HeldCommand]) -> tuple[Vector, Vector,
     squares = np.array([float(mean @ mean) for mean in means])
     best = int(np.argmin(squares))
     parts = np.array([readings.blocks(mean - means[best], residuals[best]) for mean in means])
-    scatter = 2.0 * np.sqrt(np.sum(parts**2, axis=1))
+    sizes = np.array([float(np.linalg.norm(mean - means[best])) for mean in means])
+    scatter = 2.0 * np.hypot(np.sqrt(np.sum(parts**2, axis=1)), _HIDDEN * sqrt(squares[best]) * sizes)
     return squares, (squares - squares[best]) / np.maximum(scatter, 1e-300), float(max(1, parts.shape[1] - 1))
