@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Vector, array, finite_vector, positive_time, scalar
+from youbot_dynamics.arrays import Vector, array, finite_vector, made_of, positive_time, scalar
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.tracker._base_lq import LqFeedback, LqSettings
 from youbot_dynamics.control.tracker._feed_forward import BasePredictor, FeedForward, Inverse, feed_forward
@@ -164,6 +164,8 @@ class TrackerSettings(Settings):
 
     def for_trajectory(self, trajectory: Trajectory, start: float, base: DrivenBase, hold: float) -> Tracker:
         """Tracker of a trajectory for a robot; where no delay is known, poses are believed as they are."""
+        made_of("trajectory", trajectory, Trajectory)
+        made_of("base", base, DrivenBase)
         known = bool(np.all(base.dead_times > 0.0))
         gains = self.gains(base.dead_times, hold)
         trust = self.trust if known else 1.0
@@ -300,6 +302,8 @@ class Tracker:
         trust: float = 1.0,
         line_blend: float = 0.0,
     ) -> None:
+        made_of("trajectory", trajectory, Trajectory)
+        made_of("base", base, DrivenBase)
         self.trajectory = trajectory
         self.start = scalar("start", start)
         self.base = base
