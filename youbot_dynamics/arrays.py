@@ -115,6 +115,16 @@ def number(
     return constant
 
 
+def made_of(thing: str, value: object, kind: type) -> None:
+    """Check that an argument is an object of a class.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not isinstance(value, kind):
+        raise InputError(thing, got=excerpt(value), expected=f"a {kind.__module__}.{kind.__name__}")
+
+
 def read_only(value: Vector) -> Vector:
     """Lock an array that a frozen object keeps."""
     value.setflags(write=False)

@@ -232,7 +232,8 @@ def load_robot(
 
     Raises:
         ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, a joint without
-            values, or a result that belongs to another robot; names the file, and the line of a parameter.
+            values, a robot file without any, or a result that belongs to another robot; names the file, and the line of
+            a parameter.
 
     Example:
         >>> yd.load_robot().base.limits.deceleration
@@ -242,6 +243,9 @@ def load_robot(
     raw = [{} if path is None else read_parameters(path, "") for path in files]
     table = {parameter.name: parameter for parameter in robot_table(raw[0] | raw[1] | raw[2])}
     facts, result, params = ({} if path is None else read_checked(path, PREFIX, table) for path in files)
+    if robot_file is not None and not facts:
+        expected, remedy = f"/**: ros__parameters: {PREFIX}: NAME: VALUE", "without a robot file it would be the youBot"
+        raise ParameterError(f"robot file {robot_file}", got="nothing about a robot", expected=expected, remedy=remedy)
     for path, values in zip(files, (facts, result, params), strict=True):
         if path is not None and _URDF in values and (beside := path.absolute().parent / str(values[_URDF])).is_file():
             values[_URDF] = str(beside)

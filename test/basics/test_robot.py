@@ -50,6 +50,15 @@ def test_sections_of_nodes_in_a_params_file_are_not_of_the_robot(tmp_path: Path)
     assert load_robot(params_file=path) == load_robot()
 
 
+@pytest.mark.parametrize(
+    "content", ["", "# a comment\n", "/odometry:\n  ros__parameters:\n    robot:\n      robot_id: mine\n"]
+)
+def test_a_robot_file_that_says_nothing_of_a_robot_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "own.yaml").write_text(content)
+    with pytest.raises(ParameterError, match="robot file .*own.yaml: got nothing about a robot; expected .*robot"):
+        load_robot(robot_file=tmp_path / "own.yaml")
+
+
 def test_an_unknown_fact_is_refused_with_the_nearest_known_one(tmp_path: Path) -> None:
     path = params(tmp_path, "p.yaml", {"robot.base.delay.effective_z": 0.1})
     with pytest.raises(ParameterError, match=r"did you mean robot\.base\.delay\.effective_[xy]"):

@@ -207,6 +207,12 @@ def test_output_that_cannot_be_written(bag, tmp_path):
     assert "--out" in refusal("identify", bag, "--out", tmp_path / "file")
 
 
+def test_an_output_folder_behind_a_link_to_nothing_is_refused_before_the_work(bag, tmp_path):
+    (tmp_path / "found").symlink_to("nowhere")
+    for out in ("found", "found/below"):
+        assert "a link to nothing" in refusal("identify", bag, "--out", tmp_path / out)
+
+
 def test_unknown_stage_topic_role_and_column(bag, tmp_path):
     out = ("--out", tmp_path / "found")
     assert "'heat'" in refusal("identify", bag, *out, "--only", "heat")

@@ -191,3 +191,22 @@ def test_what_cannot_be_is_refused() -> None:
     for deviation in (0.0, -1.0, math.nan):
         with pytest.raises(ModelError, match="deviation"):
             heat.update_temperature(30.0, math.nan, deviation)
+
+
+@pytest.mark.parametrize("wrong", [None, "25", 10**400, [25.0, 25.0], 1j, math.inf])
+def test_readings_that_are_no_numbers_are_refused_and_change_nothing(wrong: object) -> None:
+    heat = MotorHeat(MOTORS[0], 0.0)
+    before = heat.state
+    for name, refused in (
+        ("motor", lambda: MotorHeat(wrong, 0.0)),
+        ("stamp", lambda: MotorHeat(MOTORS[0], wrong)),
+        ("temperature", lambda: MotorHeat(MOTORS[0], 0.0, [wrong])),
+        ("voltage", lambda: heat.update_voltage(wrong, 1.0, 0.0)),
+        ("current", lambda: heat.update_voltage(5.0, wrong, 0.0)),
+        ("joint_speed", lambda: heat.update_voltage(5.0, 1.0, wrong)),
+        ("winding", lambda: heat.update_temperature(wrong, 25.0, 1.0)),
+        ("housing", lambda: heat.update_temperature(25.0, wrong, 1.0)),
+    ):
+        with pytest.raises(InputError, match=f"^{name}: got .*; expected "):
+            refused()
+    assert heat.state == before

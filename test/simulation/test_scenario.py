@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tracking_runs import knowing
 
+from youbot_dynamics.control.tracker import Tracker, TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory, read_program
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.pipeline import identify
@@ -225,3 +226,23 @@ def test_without_odometry_or_with_a_clock_that_jumps_the_base_is_stopped(fault, 
     assert reason in run.given_up
     at = np.searchsorted(run.reading_time, 8.0)
     assert np.max(np.abs(run.true_twist[at:])) < 1e-3
+
+
+@pytest.mark.parametrize("wrong", [None, "youbot", 1.0, np.zeros(3)])
+def test_what_is_no_robot_truth_driver_or_trajectory_is_refused_by_name(wrong):
+    path, truth = Trajectory([0.0, 1.0], np.zeros((2, 3))), load_arm_truth(1)
+    base, settings = ROBOT.base.driven(), TrackerSettings()
+    for name, kind, refused in (
+        ("trajectory", "Trajectory", lambda: drive(wrong, ROBOT, BaseOnly(TRUTH, ROBOT.driver, 1), 1)),
+        ("robot", "Robot", lambda: drive(path, wrong, BaseOnly(TRUTH, ROBOT.driver, 1), 1)),
+        ("truth", "BaseTruth", lambda: BaseOnly(wrong, ROBOT.driver, 1)),
+        ("driver", "Driver", lambda: BaseOnly(TRUTH, wrong, 1)),
+        ("truth", "BaseTruth", lambda: Youbot(wrong, truth, ROBOT, 1)),
+        ("arm_truth", "ArmTruth", lambda: Youbot(TRUTH, wrong, ROBOT, 1)),
+        ("robot", "Robot", lambda: Youbot(TRUTH, truth, wrong, 1)),
+        ("trajectory", "Trajectory", lambda: settings.for_trajectory(wrong, 0.0, base, 0.02)),
+        ("base", "DrivenBase", lambda: settings.for_trajectory(path, 0.0, wrong, 0.02)),
+        ("trajectory", "Trajectory", lambda: Tracker(wrong, 0.0, base, None, 0.02)),
+    ):
+        with pytest.raises(InputError, match=rf"^{name}: got .*; expected a youbot_dynamics.*\.{kind}$"):
+            refused()

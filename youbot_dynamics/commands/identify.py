@@ -83,9 +83,10 @@ def _check_out(folder: Path, overwrite: bool) -> None:
     Raises:
         RecordingError: the folder or one above it is a file, is not writable, or holds a result not to be replaced.
     """
-    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    existing = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
     if not existing.is_dir():
-        got = "a file" if existing == folder else f"a file, {existing}, instead of a folder above it"
+        what = "a file" if existing.exists() else "a link to nothing"
+        got = what if existing == folder else f"{what}, {existing}, instead of a folder above it"
         raise RecordingError(f"--out {folder}", got=got, expected="a folder", remedy="name another one")
     if not os.access(existing, os.W_OK | os.X_OK):
         got, remedy = f"a folder without permission to write: {existing}", "change its permissions, or name another one"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from youbot_dynamics.arrays import made_of
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Driver, Robot
 from youbot_dynamics.simulation.arm import ArmDriver, ArmPlant
@@ -102,6 +103,7 @@ class Youbot:
         start: float = 0.0,
         slips: Iterable[SlipEvent] = (),
     ) -> None:
+        made_of("robot", robot, Robot)
         self.base = BasePlant(base_truth, robot.driver, seed, start, slips)
         self.arm = ArmPlant(arm_truth, robot, seed, start)
 

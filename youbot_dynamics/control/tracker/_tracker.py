@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Vector, array, finite_vector, positive_time, scalar
+from youbot_dynamics.arrays import Vector, array, finite_vector, made_of, positive_time, scalar
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.tracker._base_lq import LqFeedback, LqSettings
 from youbot_dynamics.control.tracker._feed_forward import BasePredictor, FeedForward, Inverse, feed_forward
@@ -170,6 +170,8 @@ class TrackerSettings(Settings):
         and driver: if it alone were late, the base would leave its path where without any compensation it is only late
         on it. Its gains are still those for `assumed_delay`.
         """
+        made_of("trajectory", trajectory, Trajectory)
+        made_of("base", base, DrivenBase)
         known = base.dead_times > 0.0
         gains = self.gains(base.dead_times, hold)
         trust = self.trust if known.all() else 1.0
@@ -309,6 +311,8 @@ class Tracker:
         trust: float = 1.0,
         line_blend: float = 0.0,
     ) -> None:
+        made_of("trajectory", trajectory, Trajectory)
+        made_of("base", base, DrivenBase)
         self.trajectory = trajectory
         self.start = scalar("start", start)
         self.base = base

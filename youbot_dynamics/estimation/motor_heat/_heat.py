@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from youbot_dynamics.arrays import Vector, number, positive_time, scalar
+from youbot_dynamics.arrays import Vector, made_of, number, positive_time, scalar
 from youbot_dynamics.dynamics.thermal_motor import GearedMotor, heat_step
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.estimation.ekf import Ekf, Innovation, Step, positions_of
@@ -85,6 +85,11 @@ class HeatBelief:
     resistance: float  # of the winding at its temperature [Ohm]
 
 
+def _reading(thing: str, value: float) -> float:
+    """A reading as a finite number, or NaN for none."""
+    return math.nan if isinstance(value, float) and math.isnan(value) else scalar(thing, value)
+
+
 class MotorHeat:
     """Filter of one motor's temperatures: call `predict` with each mean square current, then read `state`.
 
@@ -94,6 +99,9 @@ class MotorHeat:
         temperature: of winding and housing at the start [degC]. None is a cold start: the motor is at air temperature,
             and its first voltages determine its resistance.
         tuning: uncertainties of the motor.
+
+    Raises:
+        InputError: no motor with its gear, or a stamp or temperature that is no finite number.
 
     Example:
         >>> heat = yd.MotorHeat(yd.load_robot().arm.motors()[1], stamp=0.0)
@@ -107,6 +115,8 @@ class MotorHeat:
     def __init__(
         self, motor: GearedMotor, stamp: float, temperature: float | None = None, tuning: HeatTuning | None = None
     ) -> None:
+        made_of("motor", motor, GearedMotor)
+        stamp, begun = scalar("stamp", stamp), None if temperature is None else scalar("temperature", temperature)
         self.motor = motor
         self.tuning = HeatTuning() if tuning is None else tuning
         inside, uncertainty = motor.motor, self.tuning
@@ -123,7 +133,7 @@ class MotorHeat:
         )
         air = inside.ambient_temperature
         mean, covariance = np.zeros(STATES), np.zeros((STATES, STATES))
-        mean[:3] = [air if temperature is None else temperature] * 2 + [air]
+        mean[:3] = [air if begun is None else begun] * 2 + [air]
         covariance[AMBIENT, AMBIENT] = uncertainty.ambient_deviation**2
         if temperature is None:
             covariance[:3, :3] = uncertainty.ambient_deviation**2
@@ -163,8 +173,16 @@ class MotorHeat:
     def update_voltage(self, voltage: float, current: float, joint_speed: float) -> Innovation:
         """Correct by a voltage [V], current [A] and joint speed v [rad/s] of one time, or by their means over a period.
 
-        V = R(T) i + K N v; without a current there is no information.
+        V = R(T) i + K N v; without a current there is no information. A voltage of NaN is none.
+
+        Raises:
+            InputError: values that are no numbers, or a current or speed that is not finite.
         """
+        volts, current, joint_speed = (
+            _reading("voltage", voltage),
+            scalar("current", current),
+            scalar("joint_speed", joint_speed),
+        )
         inside, uncertainty = self.motor.motor, self.tuning
         back_emf = inside.torque_constant * self.motor.ratio * joint_speed
 
@@ -177,17 +195,18 @@ class MotorHeat:
             return np.array([resistance * current + back_emf]), jacobian
 
         variance = uncertainty.voltage_noise**2 + (uncertainty.torque_constant * back_emf) ** 2
-        return self._filter.update(np.array([float(voltage)]), sensor, np.array([variance]))
+        return self._filter.update(np.array([volts]), sensor, np.array([variance]))
 
     def update_temperature(self, winding: float, housing: float, deviation: float) -> Innovation:
         """Correct by sensors of winding and housing [degC], NaN if there is none; deviation [K].
 
         Raises:
+            InputError: temperatures that are no numbers, or infinite.
             ModelError: a deviation that is not finite and above 0.
         """
+        readings = np.array([_reading("winding", winding), _reading("housing", housing)])
         variance = number("deviation", deviation, "K", above=0.0) ** 2
         sensor = positions_of((WINDING, HOUSING), STATES)
-        readings = np.array([winding, housing], dtype=np.float64)
         return self._filter.update(readings, sensor, np.full(2, variance))
 
     def seconds_to(self, limit: float, mean_square_current: float, deviations: float = 0.0) -> float:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, made_of
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.arm import (
     DONE,
@@ -196,6 +196,8 @@ class ArmPlant(ArmDriver):
     def __init__(
         self, truth: ArmTruth, robot: Robot, seed: int, start: float = 0.0, position: ArrayLike | None = None
     ) -> None:
+        made_of("arm_truth", truth, ArmTruth)
+        made_of("robot", robot, Robot)
         model = truth.model(robot)
         at = reachable("position", robot.arm.rest_position if position is None else position, model)
         n = len(at)

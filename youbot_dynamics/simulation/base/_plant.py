@@ -11,9 +11,8 @@ from math import ceil
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, scalar
+from youbot_dynamics.arrays import Vector, array, made_of, scalar
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.roller_phase import contact_angles
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.base import _dynamics as dynamics
@@ -81,8 +80,7 @@ class DelayLine:
 
     def push(self, time: float, command: ArrayLike) -> None:
         """Hold `command` (k,) from `time` [s] on, finite (else InputError); one before the last counts as the last."""
-        if not math.isfinite(time):
-            raise InputError("time of a command", got=f"{time}", expected="a finite number [s]")
+        time = scalar("time of a command", time)
         if self._count > 0 and time <= self._times[self._count - 1]:
             self._values[self._count - 1] = command  # the last one never was held
             return
@@ -146,6 +144,8 @@ class SimulatedBase(ABC):
     """
 
     def __init__(self, truth: BaseTruth, driver: Driver, seed: int) -> None:
+        made_of("truth", truth, BaseTruth)
+        made_of("driver", driver, Driver)
         self.truth = truth
         self.driver = driver
         self._driver_base = driver.mecanum()

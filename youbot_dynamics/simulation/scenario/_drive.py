@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, made_of
 from youbot_dynamics.control.tracker import TrackerSettings, TrackerState
 from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
 from youbot_dynamics.control.trajectory import Trajectory
@@ -209,6 +209,8 @@ def drive(
         >>> bool(np.linalg.norm(run.true_pose[-1] - path.poses[-1]) < 0.1)
         True
     """
+    made_of("trajectory", trajectory, Trajectory)
+    made_of("robot", robot, Robot)
     if plant.time != 0.0:
         raise InputError("time of the plant", got=f"{plant.time:g} s", expected="0: a new one for each drive")
     chosen = DriveSetup(tracker_settings or TrackerSettings(), commander_settings or CommanderSettings(), **setup)
