@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from arm_motions import (
 from other_arms import ROBOTS as OTHERS
 from other_arms import truth_of as other_truth
 
+from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.arm_friction import (
     ArmFrictionModel,
@@ -33,7 +35,7 @@ from youbot_dynamics.identification.arm_friction import (
     load_friction,
     regressor,
 )
-from youbot_dynamics.identification.arm_friction._fit import FAR
+from youbot_dynamics.identification.arm_friction._fit import FAR, _determined
 from youbot_dynamics.identification.arm_friction._inertia import (
     body_parameters,
     consistent_inertia,
@@ -44,6 +46,7 @@ from youbot_dynamics.identification.arm_friction._regressors import with_inertia
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, arm_windows, turning_points
 from youbot_dynamics.identification.excitation import arm_motion
+from youbot_dynamics.identification.least_squares import Estimate
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
 
 MODEL = ArmFrictionModel(JOINTS, TREE)
@@ -272,6 +275,68 @@ def test_efforts_without_friction_in_one_joint_refuse_that_joint_alone(runs):
         found = identify_arm_friction([dataclasses.replace(runs[1], torque=torque)], MODEL)
         assert not found["joint_4"]["viscous"].identified
         assert found["joint_3"]["coulomb"].value == pytest.approx(true[2, 0], rel=0.04)
+
+
+def arm_without_rotors(seed: int = 1, rate: float = 100.0, rotors: tuple[float, ...] = (0.28, 0.25, 0.1)):
+    """Arm of a URDF without rotor inertias, and its drive by geared motors; friction (3, 2) in the efforts."""
+    random, n = np.random.default_rng(seed), 3
+    link = '<link name="l{0}"><inertial><origin xyz="0.01 0 0.15"/><mass value="1.5"/><inertia ixx="0.012" iyy="0.012" '
+    link += 'izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j{0}" type="revolute"><parent '
+    link += 'link="l{1}"/><child link="l{0}"/><origin xyz="0 0 0.2"/><axis xyz="{2}"/><limit lower="-3" upper="3" '
+    link += 'effort="9" velocity="9"/>'
+    links = [link.format(k + 1, k, axis) + "</joint>" for k, axis in enumerate(("0 0 1", "0 1 0", "0 1 0"))]
+    tree = Tree.from_urdf(f'<robot name="r"><link name="l0"/>{"".join(links)}</robot>')
+    true = inertial_parameters(tree)
+    true[-n:] = rotors
+    time, friction = np.arange(0.0, 60.0, 1.0 / rate), random.uniform(0.3, 1.0, (n, 2))
+    q, v, a = (np.zeros((len(time), n)) for _ in range(3))
+    for j in range(n):
+        for w in 2.0 * np.pi * random.uniform(0.05, 0.6, 5):
+            size, phase = random.uniform(0.05, 0.4), random.uniform(0.0, 6.0)
+            q[:, j] += size * np.sin(w * time + phase)
+            v[:, j] += size * w * np.cos(w * time + phase)
+            a[:, j] -= size * w**2 * np.sin(w * time + phase)
+    torque = with_inertial_parameters(tree, true).inverse_dynamics(q, v, a)
+    torque += friction[:, 0] * np.sign(v) + friction[:, 1] * v + 0.05 * random.standard_normal(q.shape)
+    return tree, ArmSignals(time, q, torque), friction
+
+
+def test_rotors_that_a_urdf_lacks_are_found_and_not_taken_for_scales_of_the_efforts():
+    tree, signals, friction = arm_without_rotors()
+    names = JOINTS[:3]
+    found = identify_arm_friction([signals], ArmFrictionModel(names, tree))
+    assert all(not abs(scale.value) > 0.05 for scale in found.readings[:-1])  # NaN where it is unknown
+    for name, true in zip(names, friction, strict=True):
+        for what, value in zip(("coulomb", "viscous"), true, strict=True):
+            fit = found[name][what]
+            assert fit.identified and abs(fit.value - value) < 4.0 * fit.standard_error, fit
+    assert found.parameters[-3:] == pytest.approx([0.28, 0.25, 0.1], rel=0.05)
+    assert consistent_inertia(found).parameters[-3:] == pytest.approx([0.28, 0.25, 0.1], rel=0.05)
+    assert [name for name in found.base.names if "rotor" in name] == ["j1_rotor", "j2_rotor", "j3_rotor"]
+
+
+def test_efforts_without_a_delay_have_none_although_readings_lie_just_behind_reversals():
+    tree, signals, _ = arm_without_rotors(61, 50.0)
+    delay = identify_arm_friction([signals], ArmFrictionModel(JOINTS[:3], tree)).readings[-1]
+    assert abs(delay.value) < 4.0 * delay.standard_error < 4e-3, delay
+
+
+@pytest.mark.parametrize(("value", "error", "used"), [(-0.89, 0.14, False), (-1.42, 0.34, False), (9.0, 0.2, True)])
+def test_a_scale_that_may_be_zero_is_none_and_a_large_one_counts(value, error, used):
+    scale = Estimate("joint_3_scale", "1", value, error, (value - 2.0 * error, value + 2.0 * error), "identified")
+    delay = Estimate("effort_delay", "s", 0.0, 1e-4, (-2e-4, 2e-4), "identified")
+    fit = SimpleNamespace(half_width=lambda standard_error: 2.0 * standard_error)
+    assert _determined(fit, (scale, delay)) == (used, True)
+
+
+def test_bodies_are_found_although_singular_values_do_not_converge(fits, monkeypatch):
+    def diverging(*arguments, tr_solver, **options):
+        if tr_solver == "exact":
+            raise np.linalg.LinAlgError("SVD did not converge")
+        return scipy.optimize.least_squares(*arguments, tr_solver=tr_solver, **options)
+
+    monkeypatch.setattr(_inertia, "least_squares", diverging)
+    assert min(consistent_inertia(fits[1]).explained.values()) > 0.99
 
 
 @pytest.mark.slow

@@ -46,6 +46,7 @@ from youbot_dynamics.identification.arm_friction._rows import (
 )
 from youbot_dynamics.identification.arm_friction._windows import shortest
 from youbot_dynamics.identification.least_squares import (
+    WIDEST_SHARE,
     Estimate,
     Fit,
     Rows,
@@ -369,12 +370,14 @@ def _solve(
 def _determined(fit: Fit, readings: Sequence[Estimate]) -> tuple[bool, ...]:
     """Whether the interval of each scale, then of the delay, is narrow enough; a delay must also be plausible.
 
-    A scale may have any size: a wrong torque constant or gear ratio of one joint must not bias the bodies of all.
+    A scale may have any size: a wrong torque constant or gear ratio of one joint must not bias the bodies of all. One
+    that may be 0 is none: it would leave the joint's torque to the bodies that only this joint feels.
     """
     *scales, delay = readings
     half_widths = [fit.half_width(scale.standard_error) for scale in scales]
     narrow = [
         half_width <= max(_LARGEST_HALF_WIDTHS[0] * max(1.0, abs(1.0 + scale.value)), abs(scale.value) - FAR)
+        and half_width <= WIDEST_SHARE * abs(1.0 + scale.value)
         for scale, half_width in zip(scales, half_widths, strict=True)
     ]
     prompt = fit.half_width(delay.standard_error) <= _LARGEST_HALF_WIDTHS[1] and abs(delay.value) <= _LONGEST_DELAY

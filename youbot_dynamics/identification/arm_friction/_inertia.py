@@ -27,6 +27,7 @@ _DIAGONAL = np.flatnonzero(_LOWER[0] == _LOWER[1])  # indices of the logarithms 
 _LARGEST_CHANGE = 12.0  # largest distance of a logarithm from its nominal value
 # Share of the second moments added to those of a nominal rod or point mass, which has no finite logarithm.
 _REGULARISATION = 1e-6
+_ROTOR_START = 1e-3  # start value of an unknown rotor inertia, as a share of its uncertainty
 _SMALLEST = 1e-12  # least addition, for a body without inertia [kg m2]
 # Steps of the search, usually 25. Bodies of a log without weight would shrink for thousands of steps, minutes, and
 # improve R2 by less than 0.001; every step is physical, so the search may end at any step.
@@ -78,9 +79,10 @@ def consistent_inertia(identification: ArmFriction) -> ConsistentInertia:
     nominal, uncertainties = inertial_parameters(tree), uncertainty(tree)
     n, width = len(tree.names), len(nominal)
     bodies = OF_BODY * n
+    rotors = np.maximum(nominal[bodies:], _ROTOR_START * uncertainties[bodies:])  # 0, of a URDF, has no logarithm
     count = len(PARTS)
     friction_start = identification.values[len(identification.values) - count * len(identification.rows) :]
-    start = np.concatenate([_logarithms(nominal, n), np.log(nominal[bodies:] + 1e-9), friction_start])
+    start = np.concatenate([_logarithms(nominal, n), np.log(rotors), friction_start])
     lower = np.full(len(start), -np.inf)
     lower[width:].reshape(-1, count)[:, :3] = 0.0  # friction dissipates energy
     start[width:] = np.maximum(start[width:], lower[width:] + 1e-6)
@@ -106,10 +108,24 @@ def consistent_inertia(identification: ArmFriction) -> ConsistentInertia:
         slopes[range(width, len(x)), range(width, len(x))] = 1.0
         return np.vstack([factor @ slopes, slopes[:width] / uncertainties[:, None]])
 
-    search = least_squares(
-        residual, start, jacobian, bounds=(lower, upper), x_scale="jac", ftol=1e-5, xtol=1e-6, max_nfev=_MOST_STEPS
-    )
-    solution = parameters(search.x)
+    def search(solver: str) -> Vector:
+        found: Vector = least_squares(
+            residual,
+            start,
+            jacobian,
+            bounds=(lower, upper),
+            x_scale="jac",
+            ftol=1e-5,
+            xtol=1e-6,
+            max_nfev=_MOST_STEPS,
+            tr_solver=solver,
+        ).x
+        return found
+
+    try:
+        solution = parameters(search("exact"))
+    except np.linalg.LinAlgError:  # LAPACK's singular values need not converge, seen with a rotor near its bound
+        solution = parameters(search("lsmr"))
     friction, shares = solution[width:].reshape(-1, count), {}
     scales, delay = 1.0 + identification.reading_values[:-1], identification.reading_values[-1]
     for row, scale, values, offset in zip(identification.rows, scales, friction, identification.offsets, strict=True):

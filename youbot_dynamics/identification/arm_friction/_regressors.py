@@ -27,6 +27,7 @@ OF_BODY = len(QUANTITIES)
 _ROUNDING = 1e-9  # share of a column in a combination below which it is a rounding error
 # Assumed uncertainty of nominal links: twice that of docs/robot_facts.md.
 _MASS_SHARE, _CENTRE, _ROTOR_SHARE = 0.3, 0.02, 0.2
+_LEAST_ROTOR = 1e-4  # smallest uncertainty of a rotor inertia [kg m2]
 _LEAST_UNCERTAINTY = 1e-9  # of a body's inertial parameters [kg, kg m, kg m2], since columns are divided by it
 
 
@@ -98,7 +99,8 @@ def uncertainty(tree: Tree) -> Vector:
     """Assumed uncertainty (10 n + nv,) of the nominal inertial parameters of a robot.
 
     A third of the mass, 2 cm of the centre of mass and their effect on the inertia; a fifth of a rotor. It is never 0,
-    so a massless body stays massless.
+    so a massless body stays massless. A rotor inertia of 0 means that nothing is known of it, because a URDF has none:
+    behind a gear it may exceed all links, so its uncertainty is the largest inertia at any joint.
     """
     layout = tree.layout
     rows = []
@@ -107,7 +109,10 @@ def uncertainty(tree: Tree) -> Vector:
         length = np.sqrt(max(0.5 * float(np.trace(inertia)) / mass, _CENTRE**2)) if mass > 0.0 else _CENTRE
         moment = mass * np.hypot(_CENTRE, _MASS_SHARE * length)
         rows.append([_MASS_SHARE * mass, *(moment,) * 3, *(size,) * 6])
-    rotors = np.maximum(_ROTOR_SHARE * layout.rotor_inertias, 1e-4)
+    unknown = max(float(np.max(np.diag(tree.mass_matrix(np.zeros(tree.nq))), initial=0.0)), _LEAST_ROTOR)
+    rotors = np.where(
+        layout.rotor_inertias > 0.0, np.maximum(_ROTOR_SHARE * layout.rotor_inertias, _LEAST_ROTOR), unknown
+    )
     return np.concatenate([np.maximum(np.ravel(rows), _LEAST_UNCERTAINTY), rotors])
 
 
@@ -131,7 +136,7 @@ def felt_parameters(tree: Tree, rows: ArrayLike, torque: float) -> BaseParameter
     combination[np.abs(combination) < _ROUNDING] = 0.0
     ascending = np.argsort(columns)
     names = [f"{body}_{quantity}" for body in tree.names for quantity in QUANTITIES]
-    names += [f"{joint}_rotor" for joint in tree.joint_names]
+    names += [f"{joint}_rotor" for joint, speeds in zip(tree.joint_names, tree.layout.v_count, strict=True) if speeds]
     units = _UNITS * len(tree.names) + ("kg m2",) * tree.nv
     return BaseParameters(
         columns[ascending],

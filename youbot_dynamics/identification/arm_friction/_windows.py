@@ -149,8 +149,13 @@ def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector) -> 
     width = middles[1] - middles[0] if len(middles) > 1 else 0.0
     for j in range(position.shape[1]):
         direction, reversal = _since_reversal(position[:, j], TRAVEL)
-        # Sliding during the whole window: settled and in one direction at every reading.
+        # Sliding during the whole window: settled and in one direction at every reading. The last reading of a
+        # direction, the outermost, is often after the reversal: the parabola through it and its neighbours tells.
         code = np.where(np.abs(position[:, j] - reversal) >= TRAVEL, direction, 0.0)
+        last = np.flatnonzero(direction[2:] != direction[1:-1]) + 1
+        before, after = time[last] - time[last - 1], time[last + 1] - time[last]
+        came, goes = position[last, j] - position[last - 1, j], position[last + 1, j] - position[last, j]
+        code[last[(came * after**2 + goes * before**2) * direction[last] <= 0.0]] = 0.0
         low = np.searchsorted(time, middles - width, side="right")
         high = np.searchsorted(time, middles + width)
         for sign in (-1.0, 1.0):

@@ -29,11 +29,19 @@ _NO_VOLTAGE = (
     "needed: the measured voltage at the terminals"
 )
 
+_UNSIGNED = (
+    "the current never changes its sign, but the voltage does as if it did: its sign was not recorded; needed: the "
+    "current with its sign"
+)
+
 MEAN = 0.02  # averaging time of voltage, current and speed [s], longer than current loop and PWM period
 _WINDOW = 5.0  # averaging time of the winding's resistance [s], a third of its thermal time constant
 _LEAST_CURRENT_SHARE = 0.25  # least mean square current of a window, as a share of that of the recording
 _FIRST_WINDOWS = 4  # windows that determine the cold resistance
 _FEWEST_BLOCKS = 12
+# Share of the unexplained power of the voltage below which the current lacks its sign; signs that follow noise leave a
+# third, and the number of iterations of sign and torque constant.
+_UNSIGNED_SHARE, _SIGN_ITERATIONS = 0.2, 5
 _CONSTANT_VOLTAGE = 1e-6  # relative change of a voltage below which it counts as constant
 EXPLAINS = 0.5  # R^2 below which the values of a model are meaningless
 # Standard deviations of errors that do not average out, both chosen.
@@ -98,6 +106,8 @@ def identify_armature(
     residual, deviation = means[3] - table @ values, means[3] - means[3].mean()
     power = float(deviation @ deviation)
     constant = power <= _CONSTANT_VOLTAGE**2 * float(means[3] @ means[3])
+    if not constant and _unsigned(table, means[3], residual):
+        return _refused_armature(unknowns, _UNSIGNED)
     explained = math.nan if constant else 1.0 - float(residual @ residual) / power
     if not explained >= EXPLAINS:
         estimates = [_refuse_unexplained(estimate, explained) for estimate in fit.estimates]
@@ -112,6 +122,27 @@ def identify_armature(
             judge(unknown, estimate.value, error, fit.half_width(error)) if estimate.identified else estimate
         )
     return Armature(estimates[0], estimates[1], explained, fit)
+
+
+def _unsigned(table: Vector, voltage: Vector, residual: Vector) -> bool:
+    """Whether the current lacks its sign: given that of V - K w, it leaves far less of the voltage (n,) unexplained.
+
+    `table` (n, 2) is current and speed, `residual` (n,) that of the fit. A current of one sign may be true: a weight.
+    """
+    current, speed = table.T
+    if np.any(current < 0.0) and np.any(current > 0.0):
+        return False
+    least = math.inf
+    for constant in (float(voltage @ speed) / (float(speed @ speed) or 1.0), 0.0):
+        for _ in range(_SIGN_ITERATIONS):
+            signs = np.sign(voltage - constant * speed)
+            if np.ptp(signs) < 2.0:
+                break  # one sign, as recorded
+            signed = np.column_stack([np.abs(current) * signs, speed])
+            values, *_ = np.linalg.lstsq(signed, voltage, rcond=None)
+            constant = float(values[1])
+            least = min(least, float(np.sum((voltage - signed @ values) ** 2)))
+    return least < _UNSIGNED_SHARE * float(residual @ residual)
 
 
 def _refuse_unexplained(estimate: Estimate, explained: float) -> Estimate:

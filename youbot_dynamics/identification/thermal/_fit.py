@@ -93,18 +93,33 @@ class HeatRun:
     def rises(self, values: Vector, coefficient: float) -> Vector:
         """Temperatures (n, 2) [degC] of winding and housing for heating, time constants and capacity ratio (4,)."""
         heating, tau_winding, tau_housing, ratio = values
-        start = self.first()
-        ambient = start if self.ambient is None else self.ambient
+        first, winding, housing = self._start()
+        ambient = winding if self.ambient is None else self.ambient
         # Capacities relative to the winding's; the resistance at ambient temperature is then h.
         constants = np.array(
             [heating, coefficient * heating, 1.0 / tau_winding, 1.0 / (ratio * tau_housing), 1.0, 1.0 / ratio, ambient]
         )
-        rises = np.empty((len(self.time) - 1, 2))
-        steps = np.diff(self.time)
-        heat_history(
-            constants, start, start, np.ascontiguousarray(self.current[:-1]), np.zeros(len(steps)), steps, rises
-        )
-        return np.vstack([[start, start], rises])
+        rises = np.empty((len(self.time) - 1 - first, 2))
+        steps = np.diff(self.time[first:])
+        current = np.ascontiguousarray(self.current[first:-1])
+        heat_history(constants, winding, housing, current, np.zeros(len(steps)), steps, rises)
+        return np.vstack([np.tile([winding, housing], (first + 1, 1)), rises])
+
+    def _start(self) -> tuple[int, float, float]:
+        """Index from which the model is computed, and the temperatures of winding and housing there [degC].
+
+        With a given ambient temperature that is the first reading of either; one that was not read then has the
+        temperature of the other. Otherwise the motor starts cold with the first current, whenever it is first read.
+        """
+        start = self.first()
+        if self.ambient is None:
+            return 0, start, start
+        unread = np.full(len(self.time), np.nan)
+        table = np.column_stack([unread if column is None else column for column in (self.winding, self.housing)])
+        first = int(np.argmax(np.any(np.isfinite(table), axis=1)))
+        known = table[first][np.isfinite(table[first])]
+        winding, housing = np.where(np.isfinite(table[first]), table[first], known[0] if len(known) else start).tolist()
+        return first, winding, housing
 
     def misfit(self, values: Vector, coefficient: float) -> Vector:
         """Model minus reading (m,) [K] for all readings; without its mean if the ambient temperature is unknown."""
