@@ -161,6 +161,18 @@ def test_dead_time_and_lag_of_fine_readings_are_told_apart():
         assert both[kind].standard_error == pytest.approx(0.5 * np.ptp(both[kind].interval) / student(30.0))
 
 
+def test_readings_at_a_thousand_hertz_are_all_used_and_give_a_point_in_eight_milliseconds():
+    time, random = np.arange(0.0, 60.0, 1e-3), np.random.default_rng(5)
+    sent, command = np.arange(0.0, 60.0, 0.02), ramps(5, 60.0, 0.02)[:, 0]
+    motion = LaggedCommand(HeldCommand(sent, command, 0.0), 0.08).at(time - 0.12).rate
+    # The noise of two consecutive readings has opposite signs: it averages out only if every reading is used.
+    noise = random.normal(0.0, 0.2, 30000).repeat(2) * np.tile([1.0, -1.0], 30000)
+    axis = identify_axis("x", "m/s", sent, command, time, motion + noise)
+    assert axis["effective"].identified and abs(axis["effective"].value - 0.20) < 0.001
+    assert axis["effective"].standard_error < 0.001 and axis.samples > 59000
+    assert len(axis.time) <= 60.0 / 0.008 + 1
+
+
 def test_readings_count_where_the_commands_of_the_longest_delay_before_them_are_known():
     sent = np.concatenate([np.arange(0.0, 5.0, PERIOD), np.arange(12.0, 20.0, PERIOD)])
     stamps = np.arange(-1.0, 22.0, 0.1) + 0.01
