@@ -492,7 +492,7 @@ def test_a_base_that_cannot_be_is_refused() -> None:
         WheeledBase(wheels, -1.0, 1.0, (0, 0, 0.1))
     with pytest.raises(ModelError, match="yaw_inertia"):
         WheeledBase(wheels, 1.0, np.nan, (0, 0, 0.1))
-    with pytest.raises(ModelError, match="name of its own"):
+    with pytest.raises(ModelError, match="a different name for each"):
         WheeledBase((wheels[0], wheels[0], wheels[1]), 1.0, 1.0, (0, 0, 0.1))
     with pytest.raises(InputError, match="centre_of_mass: got shape \\(2,\\)"):
         WheeledBase(wheels, 1.0, 1.0, (0, 0))

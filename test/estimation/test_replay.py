@@ -377,7 +377,7 @@ def test_a_log_without_stamps_goes_by_receive_times(run: Run, tmp_path: Path) ->
     [
         ("no efforts", ("without efforts", "use a driver that reports effort")),
         ("nan efforts", ("without efforts",)),
-        ("nan positions", ("not one message", "encoders")),
+        ("nan positions", ("no message with the positions", "encoders")),
         ("degrees", ("look like degrees", "deg")),
         ("other joints", ("no states of arm_joint_1", "driver/joint_states")),
         ("other robot", ("'somebody'", "--params-file")),
