@@ -46,7 +46,6 @@ from youbot_dynamics.identification.arm_friction._rows import (
 )
 from youbot_dynamics.identification.arm_friction._windows import shortest
 from youbot_dynamics.identification.least_squares import (
-    WIDEST_SHARE,
     Estimate,
     Fit,
     Rows,
@@ -65,6 +64,7 @@ _LEAST_SIGNIFICANCE = 5.0
 # Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], for which
 # they are fitted; otherwise bodies and friction of the joint explain the torques equally well.
 _LARGEST_HALF_WIDTHS, _LONGEST_DELAY = (0.05, 0.005), 0.05
+_WIDEST_SCALE = 0.25  # largest half-width of a scale, as a share of it: masses that other joints do not carry follow it
 FAR = 0.2  # scale, less 1, that is further off than torque constants scatter
 _REFERENCE_JOINT = "the scales of the other joints are relative to this one, or these data do not determine its scale"
 _ITERATIONS, _FINAL_ITERATIONS = 6, 2  # number of fits, and of the last fits without the scales that are undetermined
@@ -377,7 +377,7 @@ def _determined(fit: Fit, readings: Sequence[Estimate]) -> tuple[bool, ...]:
     half_widths = [fit.half_width(scale.standard_error) for scale in scales]
     narrow = [
         half_width <= max(_LARGEST_HALF_WIDTHS[0] * max(1.0, abs(1.0 + scale.value)), abs(scale.value) - FAR)
-        and half_width <= WIDEST_SHARE * abs(1.0 + scale.value)
+        and half_width <= _WIDEST_SCALE * abs(1.0 + scale.value)
         for scale, half_width in zip(scales, half_widths, strict=True)
     ]
     prompt = fit.half_width(delay.standard_error) <= _LARGEST_HALF_WIDTHS[1] and abs(delay.value) <= _LONGEST_DELAY
