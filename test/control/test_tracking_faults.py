@@ -254,8 +254,8 @@ def test_the_node_stops_in_time_and_says_why_where_odometry_falls_silent_or_cloc
         scene = Scene(processes, observer)
         cases = [
             # Stamps of odom, of wheel_commands: jump by so much; what is said; within [s].
-            (0.3, 0.0, "its stamps jumped ahead by 0.", 0.15),
-            (-0.3, 0.0, "its stamps went back by 0.", 0.15),
+            (0.3, 0.0, "stamps of /odom jumped ahead by 0.", 0.15),
+            (-0.3, 0.0, "stamps of /odom went back by 0.", 0.15),
             (0.0, 0.3, "stamps of /wheel_commands jumped ahead by 0.", 0.15),
             (-5.0, -5.0, "went back by", 0.15),
         ]

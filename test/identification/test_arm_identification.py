@@ -594,7 +594,7 @@ def test_slow_readings_tell_the_friction_of_slow_motion_and_refuse_that_of_fast_
 
 
 def test_values_beside_one_that_moves_with_the_shortest_windows_have_that_error_too():
-    """Before, 5.2 standard errors off at 50 Hz; now 3.6, 0.5 % of the value: even the shortest windows are long there."""
+    """Even the shortest windows are long for 2.6 Hz at 50 Hz: 0.5 % and 3.6 standard errors are left, before 5.2."""
     for frequencies, rate in (((1.7, 2.6), 50.0), ((0.3, 0.6), 25.0)):
         signals = fast_joint(frequencies, (1.2, 0.5 if rate == 25.0 else 0.4), rate, weight=20.0)
         found = identify_arm_friction([signals], ArmFrictionModel(("joint",)))
