@@ -151,6 +151,39 @@ def test_a_reading_that_no_motor_can_have_is_never_believed(broken: float) -> No
     assert motors.counts == {"motor sensor readings beyond the gate": 30, "motors restarted": 0}
 
 
+@pytest.mark.parametrize(("part", "healthy"), [("winding", 0.0), ("winding", 60.0), ("housing", 0.0)])
+def test_a_sensor_that_is_stuck_at_a_likely_temperature_is_not_believed(part: str, healthy: float) -> None:
+    """Of a motor whose winding warms by more than 40 K and whose housing by more than 20 K."""
+    motors, measured = ArmTemperatures(ARM, sensor=part), int(part == "housing")
+    true, last = np.array([25.0, 25.0]), 25.0
+    heat, square = MOTORS[0].motor.heat_constants, float((NOMINAL[0] / SCALE[0]) ** 2)
+    for k in range(1800):
+        hold(motors, NOMINAL, 0.5, 0.1)
+        true = np.array(heat_step(heat, *true, square, 0.0, 0.5))
+        last = true[measured] if 0.5 * k < healthy else last
+        motors.add_temperature([last, math.nan, math.nan, math.nan, math.nan])
+    belief = motors.state[0]
+    assert abs(belief.winding - true[0]) < 3.0 * belief.winding_deviation
+    assert abs(belief.housing - true[1]) < 3.0 * belief.housing_deviation
+    assert motors.counts["motor sensor readings beyond the gate"] > 100
+    motors.add_temperature([float(true[measured]), math.nan, math.nan, math.nan, math.nan])
+    assert motors.state[0] != belief  # a sensor that shows something else counts again
+
+
+def test_a_coarse_sensor_is_not_taken_for_a_stuck_one() -> None:
+    """Whole degrees every second, of a motor with other resistances and capacities than in the data sheet."""
+    motors, true, reading = ArmTemperatures(ARM), np.array([25.0, 25.0]), 25.0
+    heat = MOTORS[0].motor.heat_constants * np.array([1.1, 1.0, 1.0, 0.8, 1.2, 1.2, 0.8])
+    for k in range(4800):
+        load = NOMINAL * (1.0 if k // 600 % 2 == 0 else 0.1)
+        hold(motors, load, 0.5, 0.1)
+        true = np.array(heat_step(heat, *true, float((load[0] / SCALE[0]) ** 2), 0.0, 0.5))
+        reading = float(np.round(true[0])) if k % 2 == 0 else reading
+        motors.add_temperature([reading, math.nan, math.nan, math.nan, math.nan])
+    assert motors.counts == {"motor sensor readings beyond the gate": 0, "motors restarted": 0}
+    assert motors.state[0].winding == pytest.approx(true[0], abs=1.5)
+
+
 def test_wrong_shapes_are_refused_by_name() -> None:
     motors = ArmTemperatures(ARM)
     with pytest.raises(InputError, match="temperature"):

@@ -7,6 +7,7 @@ Source: systems 1, 2, 5.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ _LONGEST = 1800.0  # [s] after which a motor has reached its steady temperature
 _LOAD_TIME = 10.0  # [s] over which the present load is averaged: a winding's time constant
 _LEAST_CURRENT = 0.02  # of the current limit: at less, a voltage contains no information on the resistance
 _COLDEST, _HOTTEST = -60.0, 300.0  # [degC] that a motor can have: the air of the Antarctic, insulation that chars
+# A reading that stays the same for this long [s] is of a stuck sensor if the model alone changes by this much [K]
+# meanwhile. With its resistances and capacities wrong by half, the motor changes by several steps of a coarse sensor.
+_STUCK_TIME, _STUCK = 60.0, 10.0
 _PATIENCE = 10  # refusals of a sensor in a row after which the filter restarts from it
 
 
@@ -70,6 +74,10 @@ class ArmTemperatures:
         self._squares, self._weights = np.zeros(n), np.zeros(n)  # i^2 [A^2] and 1, both with exponential forgetting
         self._sums = np.zeros((4, n))  # of i^2, i V, i v and of their number, since the last step
         self._refusals = np.zeros(n, dtype=int)
+        self._alone: list[MotorHeat | None] = [None] * n  # filters that no sensor corrects, of motors with a sensor
+        # The last reading, the temperature of `_alone` when it first came [degC], and when that was [s].
+        self._reading, self._modelled, self._since = np.full((3, n), math.nan)
+        self._stuck = np.zeros(n, dtype=bool)
         self._believed = 0
         self._refused = 0
 
@@ -110,6 +118,9 @@ class ArmTemperatures:
             last, begun = float(self._clock[LAST]), float(self._clock[BEGUN])
             for heat, charge in zip(self._heats, self._charge.tolist(), strict=True):
                 heat.predict(last, charge / (last - begun))
+            for alone, charge in zip(self._alone, self._charge.tolist(), strict=True):
+                if alone is not None:
+                    alone.predict(last, charge / (last - begun))
             self._clock[BEGUN], self._charge[:] = last, 0.0
             self._use_voltages()
         return taken, stepped
@@ -140,7 +151,9 @@ class ArmTemperatures:
         """Correct by the motors' temperature sensors.
 
         If a sensor stays beyond the gate for ten readings, the motor's filter restarts from it. A reading that no motor
-        can have, as of a sensor that is torn off or short-circuited, is refused for as long as it lasts.
+        can have, as of a sensor that is torn off or short-circuited, is refused for as long as it lasts. So is one that
+        does not change for a minute although the motor's model alone warms or cools by 10 K and more: the filter then
+        goes on from that model, without what the stuck sensor told it.
 
         Args:
             temperature: (n,) [degC], NaN where missing.
@@ -156,6 +169,9 @@ class ArmTemperatures:
             if not _COLDEST <= value <= _HOTTEST:
                 self._refused += 1
                 continue
+            if self._is_stuck(k, value):
+                self._refused += 1
+                continue
             heat = self._heats[k]
             winding, housing = (value, math.nan) if self._sensor == "winding" else (math.nan, value)
             fate = heat.update_temperature(winding, housing, self._deviation).fate
@@ -163,8 +179,21 @@ class ArmTemperatures:
             self._refused += fate == REFUSED
             if self._refusals[k] >= _PATIENCE:
                 self._heats[k] = MotorHeat(heat.motor, heat.state.stamp, value, self._tuning)
+                self._alone[k] = None
                 self._refusals[k] = 0
                 self._believed += 1
+
+    def _is_stuck(self, k: int, reading: float) -> bool:
+        """Whether the sensor of motor k shows the same for too long; the filter of the motor forgets it then."""
+        alone = self._alone[k] = self._alone[k] or copy.deepcopy(self._heats[k])
+        modelled = alone.state.housing if self._sensor == "housing" else alone.state.winding
+        if reading != self._reading[k]:
+            self._reading[k], self._modelled[k], self._since[k] = reading, modelled, self._time
+            self._stuck[k] = False
+        elif not self._stuck[k] and self._time - self._since[k] >= _STUCK_TIME:
+            self._stuck[k] = abs(modelled - self._modelled[k]) > _STUCK
+            self._heats[k] = copy.deepcopy(alone) if self._stuck[k] else self._heats[k]
+        return bool(self._stuck[k])
 
     def limits(self, hold_time: float, deviations: float) -> tuple[MotorLimits, ...]:
         """Remaining capability of each motor at its temperature and load.
