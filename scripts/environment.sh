@@ -140,6 +140,9 @@ install_packages() {
         $([[ -z "$SETUP_EXTRA" ]] || grep -E '^(ruff|mypy|types-PyYAML)==' constraints.txt | sed 's/;.*//')
 }
 
+# Packages are not compiled on installation: without files of bytecode, every start compiles them again, which takes 6 s.
+unset PYTHONDONTWRITEBYTECODE
+
 choose_mode
 isolate
 choose_python
