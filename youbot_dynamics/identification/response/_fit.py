@@ -66,6 +66,7 @@ _STEP = 4e-3  # time step of the model [s], twice that of a prediction; it chang
 _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], desired number
 _FIRST_ROUNDS, _ROUNDS = 5, 25
 _CONVERGED = 1e-7  # relative change of the misfit at which the search ends
+_WORTHWHILE = 1e-4  # the same below which slopes are computed anew
 _ARM = 0.3  # lever that converts yaw to a length [m]
 _LEAST_NOISE = 0.1  # smallest noise of an axis relative to the largest
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
@@ -257,37 +258,51 @@ def _base_of(x: Vector, feed: float, dynamics: MecanumDynamics) -> DrivenBase:
 
 
 def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: Indices | None = None) -> Vector:
-    """Levenberg-Marquardt solution (15,) within the bounds for the `free` unknowns; default: all."""
+    """Levenberg-Marquardt solution (15,) within the bounds for the `free` unknowns; default: all.
+
+    An unknown at a bound that the gradient pushes outwards stays there, and the others are solved for without it. After
+    a step, Broyden's (1965) rank-one update corrects the slopes; they are computed anew where they no longer help.
+    """
     free = problem.free if free is None else free
     low, high = LOW[free], HIGH[free]
     x = start.copy()
     x[free] = np.clip(start[free], low, high)
     residual, damping = problem.stacked(kind.feed, x), 1e-3
     for _ in range(rounds):
-        slopes = _slopes(problem, kind, x, residual, free)
+        slopes, updated = _slopes(problem, kind, x, residual, free), False
         if not np.any(slopes) or not np.all(np.isfinite(slopes)):
             break  # at rest while the commands are known, or an unbounded motion
-        misfit = float(residual @ residual)
-        noise = problem.span * misfit / (3.0 * problem.readings)
-        prior_residual, prior_slopes = priors(x, problem.centre)
-        prior_slopes = prior_slopes[:, free]
-        normal = slopes.T @ slopes + noise * prior_slopes.T @ prior_slopes
-        moment = slopes.T @ residual + noise * prior_slopes.T @ prior_residual
-        misfit += noise * float(prior_residual @ prior_residual)
-        scale = np.diag(normal) + 1e-12 * np.max(np.diag(normal))
-        decrease = 0.0
-        while damping < 1e8:
-            trial = x.copy()
-            trial[free] = np.clip(x[free] - np.linalg.solve(normal + damping * np.diag(scale), moment), low, high)
-            trial_residual = problem.stacked(kind.feed, trial)
-            trial_prior = priors(trial, problem.centre)[0]
-            decrease = misfit - float(trial_residual @ trial_residual) - noise * float(trial_prior @ trial_prior)
+        while True:
+            misfit = float(residual @ residual)
+            noise = problem.span * misfit / (3.0 * problem.readings)
+            prior_residual, prior_slopes = priors(x, problem.centre)
+            prior_slopes = prior_slopes[:, free]
+            normal = slopes.T @ slopes + noise * prior_slopes.T @ prior_slopes
+            moment = slopes.T @ residual + noise * prior_slopes.T @ prior_residual
+            misfit += noise * float(prior_residual @ prior_residual)
+            scale = np.diag(normal) + 1e-12 * np.max(np.diag(normal))
+            moving = np.flatnonzero(~((x[free] <= low) & (moment > 0.0) | (x[free] >= high) & (moment < 0.0)))
+            decrease = 0.0
+            while damping < 1e8 and len(moving):
+                trial, damped = x.copy(), normal + damping * np.diag(scale)
+                change = np.linalg.solve(damped[np.ix_(moving, moving)], moment[moving])
+                trial[free[moving]] = np.clip(x[free[moving]] - change, low[moving], high[moving])
+                trial_residual = problem.stacked(kind.feed, trial)
+                trial_prior = priors(trial, problem.centre)[0]
+                decrease = misfit - float(trial_residual @ trial_residual) - noise * float(trial_prior @ trial_prior)
+                if decrease > 0.0 or updated:
+                    break
+                damping *= 5.0
             if decrease > 0.0:
+                step = trial[free] - x[free]
+                missed = trial_residual - residual - slopes @ step
+                slopes = slopes + np.outer(missed, scale * step) / float(step @ (scale * step))
                 x, residual = trial, trial_residual
                 damping = max(damping / 5.0, 1e-9)
+            if decrease < _WORTHWHILE * misfit:
                 break
-            damping *= 5.0
-        if decrease < _CONVERGED * misfit:
+            updated = True
+        if decrease < _CONVERGED * misfit and not updated:
             break
     return x
 
