@@ -227,8 +227,7 @@ def follow(
             write_droop(mode_damping, constants.stiffness[0] / damping[0] * mode_damping, dt, droop[axis])
     decay = exp(-dt / lag) if lag > 0.0 else 0.0
     fading = lag * (1.0 - decay) / dt
-    none = np.zeros(max(3, len(places)))
-    forces, pull, twist, before = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
+    none, forces, pull, twist, before = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     command, last, between, change = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     unfed, modes, to_modes, to_forces = constants.unfed, constants.modes, constants.to_modes, constants.force_to_modes
     work = np.zeros((3, 3))
@@ -256,9 +255,8 @@ def follow(
             for axis in range(3):
                 between[axis] = twist[axis] + 0.5 * (twist[axis] - last[axis]) if step > 0 else twist[axis]
                 last[axis] = twist[axis]
-            vx, vy, wz = between[0], between[1], between[2]
-            friction_forces(vx, vy, wz, rows, places, drives, gains, of_wheels, of_rollers, viscous, none, forces)
-            accelerate(vx, vy, wz, inverse, mass, centre[0], centre[1], none, forces, pull)
+            friction_forces(between, rows, places, drives, gains, of_wheels, of_rollers, viscous, forces)
+            accelerate(between, inverse, mass, centre, none, forces, pull)
         for axis in range(3):
             # Means over the step of r and of e'.
             away = state[3 + axis] - command[axis]

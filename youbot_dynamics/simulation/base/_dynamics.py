@@ -366,7 +366,7 @@ def advance(
     wheels, reached = np.zeros((7, count)), angles.copy()
     wheels[LIMIT] = base.grips
     ground, right, gain, matrix = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3))
-    no_wheels, smooth, roller_gains = np.zeros((count, 3)), np.zeros(count), base.roller_gains
+    no_wheels, roller_gains, twist = np.zeros((count, 3)), base.roller_gains, state[TWIST]
     drives, places, rollers_rub, viscous = base.drives, base.rows.positions, base.roller_coulomb, base.viscous
     if wanders:
         write_rows(base, reached, before, rollers)
@@ -376,7 +376,7 @@ def advance(
             drive_wheels(base.loop, commands[k], speeds, dt, reference, lagging, motors)
         else:
             motors[:] = 0.0
-        friction_forces(vx, vy, wz, no_wheels, places, drives, roller_gains, 0.0, rollers_rub, viscous, smooth, ground)
+        friction_forces(twist, no_wheels, places, drives, roller_gains, 0.0, rollers_rub, viscous, ground)
         for i in range(count):
             memory = exp(-abs(speeds[i]) * dt / _BUMP_ANGLE)
             bumps[i] = memory * bumps[i] + base.torque_noise * sqrt(1.0 - memory * memory) * normals[k, i]
