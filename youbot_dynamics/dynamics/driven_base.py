@@ -152,18 +152,9 @@ def _advance_droop(
 ) -> None:
     """Advance e and e' in `state` (12,) by a step in modes, and add the mean of e' over it to `twist` (3,).
 
-    Args:
-        unfed: (3, 3) of the base, as the next three.
-        modes: (3, 3).
-        to_modes: (3, 3).
-        to_forces: (3, 3) `force_to_modes`.
-        droop: (3, 2, 3) matrices of the modes (`write_droop`).
-        dt: step [s].
-        pull: (3,) a(V).
-        change: (3,) mean of r' over the step.
-        work: (3, 3) work array.
-        state: output.
-        twist: output.
+    The first four are of the base, `to_forces` is `force_to_modes`; droop (3, 2, 3) are the matrices of the modes
+    (`write_droop`), dt [s] is the step, pull (3,) is a(V), change (3,) the mean of r' over the step, work (3, 3) work
+    space.
     """
     for axis in range(3):
         work[0, axis] = -pull[axis]

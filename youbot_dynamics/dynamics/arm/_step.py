@@ -301,18 +301,9 @@ def plain_step(
 ) -> int:
     """Solve a step as `implicit_step`, by plain iterations of the straight-line code; enough for nearly every step.
 
-    It takes no tuples, because passing them costs as much as an iteration.
-
-    Args:
-        joints: (n, 11) of `ArmBody`.
-        halfway: of `ArmBody`.
-        iterations: largest number of them.
-        converged: change of a speed in the last iteration [rad/s]; the remaining error is about its square.
-        dt: [s].
-        slopes: whether to compute `derivatives`.
-        table: (22, n) of `StepWork`.
-        numbers: (p,) of `StepWork`.
-        derivatives: (3, 1, n, n) of `StepWork`.
+    It takes no tuples, because passing them costs as much as an iteration: joints and halfway are those of `ArmBody`,
+    the last three arrays those of `StepWork`. `converged` is the change of a speed in the last iteration [rad/s]; the
+    remaining error is about its square. `slopes`: whether to compute `derivatives`.
 
     Returns:
         DONE, UNBOUNDED or UNSOLVED.

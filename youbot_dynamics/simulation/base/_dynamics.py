@@ -252,21 +252,12 @@ def change_twist(
     right: Vector,
     gain: Vector,
 ) -> None:
-    """Solve a step for the change of the twist, and for which wheels slide in it.
+    """Solve a step of `dt` [s] for the change of the twist, and for which wheels slide in it.
 
-    Args:
-        mass: m [kg].
-        yaw_inertia: I [kg m2].
-        stiffness: Jw / dt [N m s].
-        dt: step [s].
-        state: as laid out above.
-        ground: (3,) friction on the floor [N, N, N m].
-        middle: (n, 3) rows of the middle of the step [rad/m, rad/m, 1].
-        after: (n, 3) rows of its end.
-        wheels: (7, n) rows as above: turned and slides are written.
-        matrix: (3, 3) work space.
-        right: (3,) work space.
-        gain: (3,) written: change of the twist [m/s, m/s, rad/s].
+    Mass m [kg], yaw inertia I [kg m2] and stiffness Jw / dt [N m s]; the state and wheels (7, n) as laid out above, of
+    which turned and slides are written; friction on the floor `ground` (3,) [N, N, N m]; rows of the middle and of the
+    end of the step (n, 3) [rad/m, rad/m, 1]; work space matrix (3, 3) and right (3,). The change `gain` (3,) [m/s, m/s,
+    rad/s] is written.
     """
     vx, vy, wz = state[3], state[4], state[5]
     count, speeds = len(middle), state[6 + SPEEDS * len(middle) :]
