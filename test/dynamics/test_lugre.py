@@ -259,11 +259,9 @@ def test_at_rest_every_bristle_within_reach_is_an_equilibrium() -> None:
 
 def after_step(friction: LuGre, z: float, v_start: float, v_end: float, dt: float) -> tuple[float, float, float]:
     """Bristle [rad], torque [N m] at the end of a step, and the torque's derivative by v_end [N m s/rad]."""
-    coulomb, viscous, sigma0, sigma1, static, stribeck_speed = friction.constants
-    level = (coulomb, sigma0, static, stribeck_speed)
-    after, _, _, over_end = bristle_step.advance_with_slopes(z, v_start, v_end, dt, *level)
-    over_z, over_v = bristle_step.friction_torque_slopes(after, v_end, *friction.constants)
-    return after, bristle_step.friction_torque(after, v_end, *friction.constants), over_z * over_end + over_v
+    after, _, _, over_end = bristle_step.advance_with_slopes(z, v_start, v_end, dt, friction.constants)
+    over_z, over_v = bristle_step.friction_torque_slopes(after, v_end, friction.constants)
+    return after, bristle_step.friction_torque(after, v_end, friction.constants), over_z * over_end + over_v
 
 
 def test_the_torque_after_a_step_has_the_slope_an_implicit_integrator_needs() -> None:
@@ -404,15 +402,12 @@ def test_the_most_extreme_constants_give_numbers(friction: tuple[float, ...]) ->
 def test_one_way_steps_agree_with_the_general_ones() -> None:
     """Without a Stribeck curve a step of one part has formulas of its own."""
     rng = np.random.default_rng(6)
-    coulomb, sigma0, static, stribeck_speed = PLAIN.bristle_constants
     for _ in range(300):
         v_start, v_end = rng.choice([-1.0, 1.0]) * rng.choice([0.0, 1e-3, 0.1, 3.0], 2) * rng.uniform(0.5, 1.0, 2)
         z, dt = rng.uniform(-1.0, 1.0) * PLAIN.reach, 10.0 ** rng.uniform(-6.0, 0.0)
-        one_way = bristle_step.one_way_part(z, v_start, v_end, dt, coulomb, sigma0)
-        general = bristle_step.exponential_part(z, v_start, v_end, dt, coulomb, sigma0, static, stribeck_speed)
-        assert (
-            one_way == general[:4] == bristle_step.advance_with_slopes(z, v_start, v_end, dt, *PLAIN.bristle_constants)
-        )
+        one_way = bristle_step.one_way_part(z, v_start, v_end, dt, PLAIN.constants)
+        general = bristle_step.exponential_part(z, v_start, v_end, dt, PLAIN.constants)
+        assert one_way == general[:4] == bristle_step.advance_with_slopes(z, v_start, v_end, dt, PLAIN.constants)
 
 
 @pytest.mark.parametrize("friction", [PLAIN, STRIBECK], ids=["plain", "stribeck"])
@@ -422,7 +417,7 @@ def test_the_walk_along_the_bristle_ends_for_speeds_that_are_none(friction: LuGr
     walk = (
         "from youbot_dynamics.dynamics.lugre._bristle import advance_with_slopes\n"
         "from math import inf, nan\n"
-        f"advance_with_slopes(0.0, *{speeds}, 1e-3, *{friction.bristle_constants})"
+        f"advance_with_slopes(0.0, *{speeds}, 1e-3, {friction.constants})"
     )
     done = subprocess.run([sys.executable, "-c", walk], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -70,7 +70,7 @@ def test_with_a_stribeck_curve_viscous_friction_must_pay_for_the_rise() -> None:
     def least(viscous: float) -> float:
         constants = (coulomb, viscous, sigma0, sigma1, static, stribeck_speed)
         shares = np.linspace(-1.0, 1.0, 21)
-        powers = (bristle.dissipated_power(s * static / sigma0, v, *constants) / v**2 for v in speeds for s in shares)
+        powers = (bristle.dissipated_power(s * static / sigma0, v, constants) / v**2 for v in speeds for s in shares)
         return min(powers)
 
     assert least(0.9 * bound) < -0.04 * bound

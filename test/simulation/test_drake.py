@@ -16,6 +16,7 @@ from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.kinematics.planar import steps_of_path
+from youbot_dynamics.kinematics.roller_phase import mean_factor
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.mujoco_youbot._contact import ContactPlant
 from youbot_dynamics.simulation.mujoco_youbot._model import rollers_of
@@ -51,7 +52,7 @@ def lateral_factor(plant: ContactPlant, truth: BaseTruth, speed: float = 0.3) ->
 
 def off_closed_form(contact: Contact, truth: BaseTruth, speed: float = 0.3) -> float:
     """Lateral factor in Drake over sin(pi/n) / (pi/n), less 1."""
-    off = lateral_factor(DrakePlant(truth, ARM, contact), truth, speed) / rollers_of(truth).lateral_factor - 1.0
+    off = lateral_factor(DrakePlant(truth, ARM, contact), truth, speed) / mean_factor(rollers_of(truth).count) - 1.0
     print(f"{truth.rollers:.0f} rollers, {contact}, {speed} m/s, grip {truth.floor_friction}: {100 * off:+.3f} %")
     return off
 
@@ -60,7 +61,7 @@ def off_closed_form(contact: Contact, truth: BaseTruth, speed: float = 0.3) -> f
 def test_the_lateral_factor_is_that_of_mujoco_and_of_the_closed_form(rollers: int) -> None:
     """It is nowhere in the model, and the two engines share none of their code."""
     truth = with_rollers(TRUTH, rollers)
-    closed = rollers_of(truth).lateral_factor
+    closed = mean_factor(rollers_of(truth).count)
     drake, mujoco = (lateral_factor(kind(truth), truth) for kind in (in_drake, in_mujoco))
     print(f"{rollers} rollers: closed form {closed:.5f}, Drake {drake:.5f}, MuJoCo {mujoco:.5f}")
     assert drake == pytest.approx(closed, rel=SAME) and drake == pytest.approx(mujoco, rel=SAME)
@@ -122,7 +123,7 @@ def test_a_recording_is_identified_as_one_of_any_robot(seed: int, contact: Conta
             f"{name}: {1e3 * estimate.value:.2f} ms, true {1e3 * delay:.2f} ms, +-{2e3 * estimate.standard_error:.2f}"
         )
         assert estimate.identified and estimate.value == pytest.approx(delay, abs=5e-3)
-    factor, closed = one["geometry.lateral_factor"], rollers_of(truth).lateral_factor
+    factor, closed = one["geometry.lateral_factor"], mean_factor(rollers_of(truth).count)
     print(f"lateral factor {factor.value:.5f}, {factor.interval}; closed form {closed:.5f}")
     assert factor.identified and factor.value == pytest.approx(closed, rel=SAME)
     for wheel, share in zip(("fl", "fr", "rl", "rr"), truth.roller_phase, strict=True):

@@ -152,18 +152,9 @@ def _advance_droop(
 ) -> None:
     """Advance e and e' in `state` (12,) by a step in modes, and add the mean of e' over it to `twist` (3,).
 
-    Args:
-        unfed: (3, 3) of the base, as the next three.
-        modes: (3, 3).
-        to_modes: (3, 3).
-        to_forces: (3, 3) `force_to_modes`.
-        droop: (3, 2, 3) matrices of the modes (`write_droop`).
-        dt: step [s].
-        pull: (3,) a(V).
-        change: (3,) mean of r' over the step.
-        work: (3, 3) work array.
-        state: output.
-        twist: output.
+    The first four are of the base, `to_forces` is `force_to_modes`; droop (3, 2, 3) are the matrices of the modes
+    (`write_droop`), dt [s] is the step, pull (3,) is a(V), change (3,) the mean of r' over the step, work (3, 3) work
+    space.
     """
     for axis in range(3):
         work[0, axis] = -pull[axis]
@@ -227,8 +218,7 @@ def follow(
             write_droop(mode_damping, constants.stiffness[0] / damping[0] * mode_damping, dt, droop[axis])
     decay = exp(-dt / lag) if lag > 0.0 else 0.0
     fading = lag * (1.0 - decay) / dt
-    none = np.zeros(max(3, len(places)))
-    forces, pull, twist, before = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
+    none, forces, pull, twist, before = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     command, last, between, change = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     unfed, modes, to_modes, to_forces = constants.unfed, constants.modes, constants.to_modes, constants.force_to_modes
     work = np.zeros((3, 3))
@@ -256,9 +246,8 @@ def follow(
             for axis in range(3):
                 between[axis] = twist[axis] + 0.5 * (twist[axis] - last[axis]) if step > 0 else twist[axis]
                 last[axis] = twist[axis]
-            vx, vy, wz = between[0], between[1], between[2]
-            friction_forces(vx, vy, wz, rows, places, drives, gains, of_wheels, of_rollers, viscous, none, forces)
-            accelerate(vx, vy, wz, inverse, mass, centre[0], centre[1], none, forces, pull)
+            friction_forces(between, rows, places, drives, gains, of_wheels, of_rollers, viscous, forces)
+            accelerate(between, inverse, mass, centre, none, forces, pull)
         for axis in range(3):
             # Means over the step of r and of e'.
             away = state[3 + axis] - command[axis]

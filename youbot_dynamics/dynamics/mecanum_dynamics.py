@@ -57,9 +57,7 @@ def effective_inertia(
 
 @compiled
 def friction_forces(
-    vx: float,
-    vy: float,
-    yaw_rate: float,
+    twist: Vector,
     wheels_of_twist: Vector,
     positions: Vector,
     drives: Vector,
@@ -67,7 +65,6 @@ def friction_forces(
     wheel_coulomb: float,
     roller_coulomb: float,
     viscous: Vector,
-    rough: Vector,
     forces: Vector,
 ) -> None:
     """Write the generalised friction forces (3,) at a twist; they oppose it.
@@ -78,9 +75,7 @@ def friction_forces(
     in its T row; here it has the signs of the pattern of J.
 
     Args:
-        vx: of the body twist [m/s], with vy [m/s] and yaw_rate [rad/s].
-        vy: see vx.
-        yaw_rate: see vx.
+        twist: (3,) of the body [m/s, m/s, rad/s].
         wheels_of_twist: (n, 3) matrix J.
         positions: (n, 2) wheel centres [m].
         drives: (n, 2) unit vectors along which the wheels drive.
@@ -88,17 +83,16 @@ def friction_forces(
         wheel_coulomb: F1 [N m].
         roller_coulomb: F2 / r [N].
         viscous: (2,) xi_L, xi_T of the whole base [N s/m].
-        rough: (n,) additional torque in the direction of F1, may be negative [N m].
         forces: (3,) output [N, N, N m].
 
     Source: document 003 eq. (1); D-003-9.
     """
+    vx, vy, yaw_rate = twist[0], twist[1], twist[2]
     forces[:] = 0.0
     share = 1.0 / len(positions)
     for i in range(len(positions)):
         speed = wheels_of_twist[i, 0] * vx + wheels_of_twist[i, 1] * vy + wheels_of_twist[i, 2] * yaw_rate
-        rolling = tanh(speed / WHEEL_SPEED_SCALE)
-        torque = wheel_coulomb * rolling + rough[i] * abs(rolling)
+        torque = wheel_coulomb * tanh(speed / WHEEL_SPEED_SCALE)
         sideways = vy + yaw_rate * positions[i, 0]
         along = vx - yaw_rate * positions[i, 1]
         across = drives[i, 0] * sideways - drives[i, 1] * along
@@ -112,13 +106,10 @@ def friction_forces(
 
 @compiled
 def accelerate(
-    vx: float,
-    vy: float,
-    yaw_rate: float,
+    twist: Vector,
     inverse_inertia: Vector,
     mass: float,
-    centre_x: float,
-    centre_y: float,
+    centre: Vector,
     drive: Vector,
     friction: Vector,
     acceleration: Vector,
@@ -130,23 +121,21 @@ def accelerate(
     hold without rotation.
 
     Args:
-        vx: of the body twist [m/s], with vy [m/s] and yaw_rate [rad/s].
-        vy: see vx.
-        yaw_rate: see vx.
+        twist: (3,) of the body [m/s, m/s, rad/s].
         inverse_inertia: (3, 3) inverse of the effective inertia.
         mass: m of the body, without reflected inertias [kg].
-        centre_x: x of the centre of mass from the centre of the base [m].
-        centre_y: see centre_x.
+        centre: (2,) x and y of the centre of mass from the centre of the base [m].
         drive: (3,) generalised force J' M of the motors [N, N, N m].
         friction: (3,) from `friction_forces`.
         acceleration: (3,) output [m/s2, m/s2, rad/s2].
 
     Source: system 35.
     """
+    vx, vy, yaw_rate = twist[0], twist[1], twist[2]
     swung = mass * yaw_rate
-    force_x = drive[0] + (swung * (vy + yaw_rate * centre_x) - friction[0])
-    force_y = drive[1] + (swung * (yaw_rate * centre_y - vx) - friction[1])
-    moment = drive[2] - swung * (centre_x * vx + centre_y * vy) - friction[2]
+    force_x = drive[0] + (swung * (vy + yaw_rate * centre[0]) - friction[0])
+    force_y = drive[1] + (swung * (yaw_rate * centre[1] - vx) - friction[1])
+    moment = drive[2] - swung * (centre[0] * vx + centre[1] * vy) - friction[2]
     for row in range(3):
         acceleration[row] = (
             inverse_inertia[row, 0] * force_x + inverse_inertia[row, 1] * force_y + inverse_inertia[row, 2] * moment
@@ -159,6 +148,9 @@ class MecanumDynamics(MadeOfArguments):
 
     `wheeled_base.WheeledBase` with mecanum wheels adds contact forces, slip and tipping. The methods raise InputError
     for a wrong shape, NaN or infinity.
+
+    Attributes:
+        effective_inertia: (3, 3) mass matrix of the function `effective_inertia`, read-only.
 
     Raises:
         InputError: a centre of mass that is not two finite numbers.
@@ -181,7 +173,7 @@ class MecanumDynamics(MadeOfArguments):
     # arm stretched forward (urdf/youbot.urdf). The folded arm adds 0.9 % to the effective yaw inertia and couples
     # turning with sideways forces.
     centre_of_mass: tuple[float, float] = (0.0, 0.0)
-    _inertia: Vector = field(init=False, repr=False)
+    effective_inertia: Vector = field(init=False, repr=False)
     _inverse: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -198,13 +190,8 @@ class MecanumDynamics(MadeOfArguments):
         inertia = effective_inertia(
             self.base, self.mass, self.yaw_inertia, self.wheel_inertia, self.roller_mass, (x, y)
         )
-        set_(self, "_inertia", read_only(inertia))
+        set_(self, "effective_inertia", read_only(inertia))
         set_(self, "_inverse", read_only(np.asarray(np.linalg.inv(inertia), dtype=np.float64)))
-
-    @property
-    def effective_inertia(self) -> Vector:
-        """Mass matrix (3, 3) of `effective_inertia`, read-only."""
-        return self._inertia
 
     def friction(self, twist: ArrayLike) -> Vector:
         """Generalised friction forces (3,) [N, N, N m] at a twist (3,), against it; see `friction_forces`."""
@@ -221,17 +208,14 @@ class MecanumDynamics(MadeOfArguments):
         torques = array("wheel_torques", wheel_torques, (len(self.base.radii),))
         result = np.zeros(3)
         drive = self.base.inverse_matrix.T @ torques
-        vx, vy, yaw_rate = speeds
-        x, y = self.centre_of_mass
-        accelerate(vx, vy, yaw_rate, self._inverse, self.mass, x, y, drive, self._friction(speeds), result)
+        centre = np.array(self.centre_of_mass)
+        accelerate(speeds, self._inverse, self.mass, centre, drive, self._friction(speeds), result)
         return result
 
     def _friction(self, twist: Vector) -> Vector:
         forces = np.zeros(3)
         friction_forces(
-            twist[0],
-            twist[1],
-            twist[2],
+            twist,
             self.base.inverse_matrix,
             self.base.positions,
             self.base.drives,
@@ -239,7 +223,6 @@ class MecanumDynamics(MadeOfArguments):
             self.wheel_coulomb,
             self.roller_coulomb,
             np.array([self.viscous_x, self.viscous_y]),
-            np.zeros(len(self.base.radii)),
             forces,
         )
         return forces

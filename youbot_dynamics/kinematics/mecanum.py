@@ -38,6 +38,13 @@ class MecanumBase(MadeOfArguments):
         drive_angles: (n,) angle from the x axis of the direction in which each wheel drives [rad], at most 2 pi; zeros
             if not given.
 
+    Attributes:
+        inverse_matrix: (n, 3) from twist [m/s, m/s, rad/s] to wheel speeds [rad/s]; read-only, as the next ones.
+        forward_matrix: (3, n) from wheel speeds [rad/s] to the least-squares twist. For the youBot its first row is
+            R/4 (1, 1, 1, 1). Document 003 prints 1/(4R), wrong by 1/R^2 = 443 (D-003-2).
+        along: (n,) parts of vx in R w [1]: 1 for wheels that drive forward.
+        slants: (n,) parts of vy in R w without the lateral factor [1]: tan(d) for wheels that drive forward.
+
     Raises:
         ModelError: wrong shapes, constants that are not finite or not positive, fewer than three wheels, a roller axis
             across the drive (along y) or an angle above 2 pi (probably degrees), wheels that do not determine the
@@ -57,11 +64,11 @@ class MecanumBase(MadeOfArguments):
     roller_angles: Vector
     lateral_factor: float = 1.0
     drive_angles: Vector | None = None
-    _inverse: Vector = field(init=False, repr=False)
-    _forward: Vector = field(init=False, repr=False)
+    inverse_matrix: Vector = field(init=False, repr=False)
+    forward_matrix: Vector = field(init=False, repr=False)
+    along: Vector = field(init=False, repr=False)
+    slants: Vector = field(init=False, repr=False)
     _slip_basis: Vector = field(init=False, repr=False)
-    _along: Vector = field(init=False, repr=False)
-    _slants: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the shapes and store the matrices, read-only."""
@@ -99,11 +106,11 @@ class MecanumBase(MadeOfArguments):
             "radii": radii,
             "roller_angles": angles,
             "drive_angles": drives,
-            "_inverse": inverse,
-            "_forward": np.linalg.pinv(inverse),
+            "inverse_matrix": inverse,
+            "forward_matrix": np.linalg.pinv(inverse),
+            "along": along,
+            "slants": slants,
             "_slip_basis": basis * np.sign(leading)[:, None],
-            "_along": along,
-            "_slants": slants,
         }
         for name, value in arrays.items():
             object.__setattr__(self, name, read_only(value))
@@ -196,42 +203,18 @@ class MecanumBase(MadeOfArguments):
         return np.column_stack([np.cos(self.drive_angles), np.sin(self.drive_angles)])
 
     @property
-    def along(self) -> Vector:
-        """Parts (n,) of vx in R w [1]: 1 for wheels that drive forward; read-only."""
-        return self._along
-
-    @property
-    def slants(self) -> Vector:
-        """Parts (n,) of vy in R w without the lateral factor [1]: tan(d) for wheels that drive forward; read-only."""
-        return self._slants
-
-    @property
     def roller_gains(self) -> Vector:
         """Speeds (n,) of the rollers' rims over that of the wheel centre across the drive [1]: |1 / cos(d - a)|."""
         assert self.drive_angles is not None  # __post_init__ fills it
         gains: Vector = np.abs(1.0 / np.cos(self.roller_angles - self.drive_angles))
         return gains
 
-    @property
-    def inverse_matrix(self) -> Vector:
-        """Matrix (n, 3) from twist [m/s, m/s, rad/s] to wheel speeds [rad/s]; read-only."""
-        return self._inverse
-
-    @property
-    def forward_matrix(self) -> Vector:
-        """Matrix (3, n) from wheel speeds [rad/s] to the least-squares twist; read-only.
-
-        For the youBot its first row is R/4 (1, 1, 1, 1). Document 003 prints 1/(4R), wrong by 1/R^2 = 443.
-        Source: D-003-2.
-        """
-        return self._forward
-
     def wheel_speeds(self, twist: ArrayLike) -> Vector:
         """Wheel speeds (..., n) [rad/s] of body twists (..., 3) [m/s, m/s, rad/s].
 
         Source: Muir and Neuman 1987; system 29.
         """
-        return _mapped(self._inverse, finite_vector("twist", twist, 3, True))
+        return _mapped(self.inverse_matrix, finite_vector("twist", twist, 3, True))
 
     def twist(self, wheel_speeds: ArrayLike) -> Vector:
         """Least-squares body twists (..., 3) [m/s, m/s, rad/s] of wheel speeds (..., n) [rad/s].
@@ -239,7 +222,7 @@ class MecanumBase(MadeOfArguments):
         Wheel angles [rad] in place of speeds give displacements [m, m, rad].
         Source: Muir and Neuman 1987; system 31; D-003-2.
         """
-        return _mapped(self._forward, finite_vector("wheel_speeds", wheel_speeds, len(self.radii), True))
+        return _mapped(self.forward_matrix, finite_vector("wheel_speeds", wheel_speeds, len(self.radii), True))
 
     def slip(self, wheel_speeds: ArrayLike) -> Vector:
         """Wheel-speed component (..., n - 3) [rad/s] that causes no motion of the base; 0 without slip.

@@ -243,7 +243,7 @@ class RollingWheels(MadeOfArguments):
     depth: float  # distance b of the lowest roller's axis below the wheel's axis [m]
     # (n,) angle phi of a roller of each wheel at wheel angle 0 [rad], up to multiples of the pitch; None if unknown
     phases: Vector | None = None
-    _constants: RowConstants = field(init=False, repr=False)
+    constants: RowConstants = field(init=False, repr=False)  # of the wheels, for compiled loops
 
     def __post_init__(self) -> None:
         """Check the values and prepare the arrays for the loops."""
@@ -261,7 +261,7 @@ class RollingWheels(MadeOfArguments):
             except InputError as wrong:
                 raise ModelError(wrong.thing, got=wrong.got, expected=wrong.expected) from None
         object.__setattr__(self, "depth", depth)
-        object.__setattr__(self, "_constants", self._laid_out(self.phases))
+        object.__setattr__(self, "constants", self._laid_out(self.phases))
 
     def _laid_out(self, phases: Vector | None) -> RowConstants:
         base, n = self.base, len(self.base.radii)
@@ -280,11 +280,6 @@ class RollingWheels(MadeOfArguments):
     def pitch(self) -> float:
         """Angle from roller to roller [rad]."""
         return 2.0 * pi / self.rollers
-
-    @property
-    def constants(self) -> RowConstants:
-        """Constants of the wheels for compiled loops."""
-        return self._constants
 
     @classmethod
     def ideal(
@@ -308,7 +303,7 @@ class RollingWheels(MadeOfArguments):
 
     def roller_angles(self, wheel_angles: ArrayLike) -> Vector:
         """Angles phi (n,) [rad] of the rollers on the floor at wheel angles (n,) [rad]; zeros for unknown phases."""
-        return contact_angles(self._constants, finite_vector("wheel_angles", wheel_angles, len(self.base.radii)))
+        return contact_angles(self.constants, finite_vector("wheel_angles", wheel_angles, len(self.base.radii)))
 
     def rows(self, wheel_angles: ArrayLike) -> Vector:
         """Matrix (n, 3) from twist [m/s, m/s, rad/s] to wheel speeds [rad/s] at wheel angles (n,) [rad].
@@ -318,7 +313,7 @@ class RollingWheels(MadeOfArguments):
         angles = finite_vector("wheel_angles", wheel_angles, len(self.base.radii))
         rows = np.empty((len(angles), 3))
         for i, angle in enumerate(angles.tolist()):
-            write_row(self._constants, i, angle, rows[i])
+            write_row(self.constants, i, angle, rows[i])
         return rows
 
     def wheel_speeds(self, wheel_angles: ArrayLike, twist: ArrayLike) -> Vector:
@@ -347,7 +342,7 @@ class RollingWheels(MadeOfArguments):
         step = finite_vector("after", after, n) - start
         shares = np.ones(n) if weights is None else finite_vector("weights", weights, n)
         moved, residual = np.empty(3), np.empty(n)
-        roll(self._constants, start, step, shares, nan if turn is None else float(turn), moved, residual)
+        roll(self.constants, start, step, shares, nan if turn is None else float(turn), moved, residual)
         if self.phases is None:
             # With one piece the twist is exact for any turn; the logarithm of the pose would wrap the turn.
             return _Rolled(self.base.twist(step - residual), residual)
@@ -357,5 +352,5 @@ class RollingWheels(MadeOfArguments):
         """Poses (m, 3) [m, m, rad] along wheel angles (m, n) [rad], from the origin; the yaw is not wrapped."""
         turned = array("angles", angles, (None, len(self.base.radii)))
         path = np.zeros((len(turned), 3))
-        _roll_path(self._constants, turned, path)
+        _roll_path(self.constants, turned, path)
         return path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from math import pi, sin
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,6 +15,7 @@ from youbot_dynamics.dynamics.rigid_body import inertia_about
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import InputError, ModelError, ParameterError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.kinematics.roller_phase import mean_factor
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Parameter, Value, check_names, fact, facts_of
 from youbot_dynamics.resources import config_path
@@ -200,11 +200,11 @@ class BaseTruth:
     def wander_scale(self) -> float:
         """Sideways part of a row over that of an ideal roller in its middle; its mean is then the lateral factor.
 
-        An ideal wheel of n rollers has the factor sin(pi/n) / (pi/n) (system 31); 1 where this base has it too.
+        An ideal wheel has the factor `mean_factor`; 1 where this base has it too.
         """
         if self.rollers == 0.0:
             return 1.0 / self.lateral_factor
-        return sin(pi / self.rollers) / (pi / self.rollers) / self.lateral_factor
+        return mean_factor(self.rollers) / self.lateral_factor
 
     def as_found(self) -> dict[str, float]:
         """What an identification can find of it, by the names of its findings; a wandering contact by its mean.

@@ -175,7 +175,7 @@ def _reach(inverse: Inverse, first: int, last: int) -> None:
     )
     of_wheels, of_rollers, viscous = drive.wheel_coulomb, drive.roller_coulomb, drive.viscous
     droops, fed = damping[0] > 0.0, unfed[0, 0] == 0.0
-    none, forces, pull = np.zeros(max(3, len(places))), np.zeros(3), np.zeros(3)
+    none, forces, pull = np.zeros(3), np.zeros(3), np.zeros(3)
     before, after, twist, earlier, later = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     rows_of_droop = np.zeros((3, 2, 3))
     if droops:
@@ -191,9 +191,8 @@ def _reach(inverse: Inverse, first: int, last: int) -> None:
             _write_twist(inverse.path, middle - inverse.hold, inverse.hold, before, after, earlier)
             _write_twist(inverse.path, middle, inverse.hold, before, after, later)
         if droops:
-            vx, vy, wz = twist[0], twist[1], twist[2]
-            friction_forces(vx, vy, wz, rows, places, drives, gains, of_wheels, of_rollers, viscous, none, forces)
-            accelerate(vx, vy, wz, inertia, mass, centre[0], centre[1], none, forces, pull)
+            friction_forces(twist, rows, places, drives, gains, of_wheels, of_rollers, viscous, forces)
+            accelerate(twist, inertia, mass, centre, none, forces, pull)
         for axis in range(3):
             held, rate = held_back[0, axis], held_back[1, axis]
             if droops:

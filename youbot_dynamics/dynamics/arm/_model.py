@@ -143,13 +143,10 @@ class ArmModel(MadeOfArguments):
             )
         for name, motor in zip(self.tree.joint_names, self.motors, strict=True):
             _refuse_losses(name, motor)
-        constants = {
-            "_motors": arm_step.rows_of([_motor_constants(motor) for motor in self.motors], 5),
-            "_heats": arm_step.rows_of([motor.motor.heat_constants for motor in self.motors], 7),
-        }
-        for name, value in constants.items():
-            object.__setattr__(self, name, read_only(value))
-        body = arm_body(self.tree, arm_step.rows_of([friction.constants for friction in self.friction], 6))
+        heats = np.array([motor.motor.heat_constants for motor in self.motors])
+        object.__setattr__(self, "_motors", read_only(np.array([_motor_constants(motor) for motor in self.motors])))
+        object.__setattr__(self, "_heats", read_only(heats))
+        body = arm_body(self.tree, np.array([friction.constants for friction in self.friction]))
         object.__setattr__(self, "body", body)
 
     def __repr__(self) -> str:

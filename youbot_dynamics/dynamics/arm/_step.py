@@ -25,7 +25,7 @@ torque around a reversal. Otherwise the mean of sigma0 z is wrong in the one ste
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -157,9 +157,8 @@ def friction_over_step(
         constants: (6,) coulomb, viscous, sigma0, sigma1, static, stribeck_speed; further elements are ignored.
     """
     viscous, sigma0, sigma1 = constants[1], constants[2], constants[3]
-    after, over_z, over_start, over_end = advance_with_slopes(
-        z, v_start, v_end, dt, constants[0], sigma0, constants[4], constants[5]
-    )
+    joint = (constants[0], viscous, sigma0, sigma1, constants[4], constants[5])
+    after, over_z, over_start, over_end = advance_with_slopes(z, v_start, v_end, dt, joint)
     stiff = 0.5 * sigma0 + sigma1 / dt
     return (
         after,
@@ -302,18 +301,9 @@ def plain_step(
 ) -> int:
     """Solve a step as `implicit_step`, by plain iterations of the straight-line code; enough for nearly every step.
 
-    It takes no tuples, because passing them costs as much as an iteration.
-
-    Args:
-        joints: (n, 11) of `ArmBody`.
-        halfway: of `ArmBody`.
-        iterations: largest number of them.
-        converged: change of a speed in the last iteration [rad/s]; the remaining error is about its square.
-        dt: [s].
-        slopes: whether to compute `derivatives`.
-        table: (22, n) of `StepWork`.
-        numbers: (p,) of `StepWork`.
-        derivatives: (3, 1, n, n) of `StepWork`.
+    It takes no tuples, because passing them costs as much as an iteration: joints and halfway are those of `ArmBody`,
+    the last three arrays those of `StepWork`. `converged` is the change of a speed in the last iteration [rad/s]; the
+    remaining error is about its square. `slopes`: whether to compute `derivatives`.
 
     Returns:
         DONE, UNBOUNDED or UNSOLVED.
@@ -445,8 +435,3 @@ def implicit_step(body: ArmBody, dt: float, slopes: bool, work: StepWork) -> int
         if change < _CONVERGED:
             return DONE if not slopes or slopes_by_recursion(body, dt, work) else UNBOUNDED
     return UNSOLVED
-
-
-def rows_of(values: Any, width: int) -> Vector:
-    """Stack tuples of constants into an array (n, width)."""
-    return np.array([tuple(value) for value in values], dtype=np.float64).reshape(-1, width)

@@ -5,9 +5,9 @@ These are compiled functions of one joint for use in other compiled loops. They 
     dz/dt = v - sigma0 |v| z / g(v),    g(v) = coulomb + (static - coulomb) exp(-(v / stribeck_speed)^2)
     tau_f = sigma0 z + sigma1 dz/dt + viscous v
 
-Units: z bristle deflection [rad], v speed [rad/s], sigma0 [N m/rad], sigma1 and viscous [N m s/rad], coulomb and
-static [N m], stribeck_speed [rad/s]. Without a Stribeck curve static = coulomb, and stribeck_speed is any positive
-number.
+The constants are always coulomb, viscous, sigma0, sigma1, static, stribeck_speed. Units: z bristle deflection [rad],
+v speed [rad/s], sigma0 [N m/rad], sigma1 and viscous [N m s/rad], coulomb and static [N m], stribeck_speed [rad/s].
+Without a Stribeck curve static = coulomb, and stribeck_speed is any positive number.
 
 Steps are stable at any stiffness. Along the travelled path s, with |ds| = |v| dt, time cancels:
 
@@ -25,10 +25,13 @@ import math
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 
+Constants = tuple[float, float, float, float, float, float]
+
 
 @compiled
-def friction_level(v: float, coulomb: float, static: float, stribeck_speed: float) -> float:
+def friction_level(v: float, constants: Constants) -> float:
     """Friction level g(v) [N m] of steady sliding, between coulomb and static (Stribeck curve). Source: system 9."""
+    coulomb, _, _, _, static, stribeck_speed = constants
     if static == coulomb:
         return coulomb
     ratio = v / stribeck_speed
@@ -36,8 +39,9 @@ def friction_level(v: float, coulomb: float, static: float, stribeck_speed: floa
 
 
 @compiled
-def friction_level_slope(v: float, coulomb: float, static: float, stribeck_speed: float) -> float:
+def friction_level_slope(v: float, constants: Constants) -> float:
     """Derivative dg/dv [N m s/rad] of the friction level."""
+    coulomb, _, _, _, static, stribeck_speed = constants
     if static == coulomb:
         return 0.0
     ratio = v / stribeck_speed
@@ -51,95 +55,69 @@ def sign_of(v: float) -> float:
 
 
 @compiled
-def sliding_bristle(v: float, coulomb: float, sigma0: float, static: float, stribeck_speed: float) -> float:
+def sliding_bristle(v: float, constants: Constants) -> float:
     """Bristle [rad] after long sliding at v: sign(v) g(v) / sigma0; 0 at rest. Source: document 001 (15)."""
-    return sign_of(v) * friction_level(v, coulomb, static, stribeck_speed) / sigma0
+    return sign_of(v) * friction_level(v, constants) / constants[2]
 
 
 @compiled
-def sliding_torque(v: float, coulomb: float, viscous: float, static: float, stribeck_speed: float) -> float:
+def sliding_torque(v: float, constants: Constants) -> float:
     """Torque [N m] after long sliding at v: sign(v) g(v) + viscous v; 0 at rest. Source: document 001 (16)."""
-    return sign_of(v) * friction_level(v, coulomb, static, stribeck_speed) + viscous * v
+    return sign_of(v) * friction_level(v, constants) + constants[1] * v
 
 
 @compiled
-def sliding_rate(z: float, v: float, coulomb: float, sigma0: float, static: float, stribeck_speed: float) -> float:
+def sliding_rate(z: float, v: float, constants: Constants) -> float:
     """Rate dz/dt [rad/s] = v - sigma0 |v| z / g(v). Source: document 001 (9)."""
-    return v - sigma0 * abs(v) * z / friction_level(v, coulomb, static, stribeck_speed)
+    return v - constants[2] * abs(v) * z / friction_level(v, constants)
 
 
 @compiled
-def sliding_rate_slopes(
-    z: float, v: float, coulomb: float, sigma0: float, static: float, stribeck_speed: float
-) -> tuple[float, float]:
+def sliding_rate_slopes(z: float, v: float, constants: Constants) -> tuple[float, float]:
     """Derivatives (d z-dot/dz [1/s], d z-dot/dv [1]) with sign(0) = 0.
 
     At v = 0 the one-sided derivatives by v are 1 -+ sigma0 z / g, which differ by 2 sigma0 |z| / g; this is their mean.
     Source: document 001 (12); D-001-3.
     """
-    level = friction_level(v, coulomb, static, stribeck_speed)
-    bend = abs(v) * friction_level_slope(v, coulomb, static, stribeck_speed) / level
+    sigma0, level = constants[2], friction_level(v, constants)
+    bend = abs(v) * friction_level_slope(v, constants) / level
     return -sigma0 * abs(v) / level, 1.0 - sigma0 * z / level * (sign_of(v) - bend)
 
 
 @compiled
-def friction_torque(
-    z: float,
-    v: float,
-    coulomb: float,
-    viscous: float,
-    sigma0: float,
-    sigma1: float,
-    static: float,
-    stribeck_speed: float,
-) -> float:
+def friction_torque(z: float, v: float, constants: Constants) -> float:
     """Friction torque [N m], tau_f = sigma0 z + sigma1 dz/dt + viscous v; it opposes the motion.
 
     The joint moves by q'' = M^-1 (tau - bias - tau_f): tau_f has the sign of v in steady sliding.
     Source: document 001 (9).
     """
-    return sigma0 * z + sigma1 * sliding_rate(z, v, coulomb, sigma0, static, stribeck_speed) + viscous * v
+    _, viscous, sigma0, sigma1, _, _ = constants
+    return sigma0 * z + sigma1 * sliding_rate(z, v, constants) + viscous * v
 
 
 @compiled
-def friction_torque_slopes(
-    z: float,
-    v: float,
-    coulomb: float,
-    viscous: float,
-    sigma0: float,
-    sigma1: float,
-    static: float,
-    stribeck_speed: float,
-) -> tuple[float, float]:
+def friction_torque_slopes(z: float, v: float, constants: Constants) -> tuple[float, float]:
     """Derivatives (d tau_f/dz [N m/rad], d tau_f/dv [N m s/rad]) of `friction_torque`; sign(0) = 0.
 
     Source: document 001 (13).
     """
-    over_z, over_v = sliding_rate_slopes(z, v, coulomb, sigma0, static, stribeck_speed)
+    _, viscous, sigma0, sigma1, _, _ = constants
+    over_z, over_v = sliding_rate_slopes(z, v, constants)
     return sigma0 + sigma1 * over_z, sigma1 * over_v + viscous
 
 
 @compiled
-def clamp_bristle(z: float, sigma0: float, static: float) -> float:
+def clamp_bristle(z: float, constants: Constants) -> float:
     """Clamp a bristle [rad] to |z| <= static / sigma0, the invariant set in which friction is passive."""
-    reach = static / sigma0
+    reach = constants[4] / constants[2]
     return min(max(z, -reach), reach)
 
 
 @compiled
-def dissipated_power(
-    z: float,
-    v: float,
-    coulomb: float,
-    viscous: float,
-    sigma0: float,
-    sigma1: float,
-    static: float,
-    stribeck_speed: float,
-) -> float:
+def dissipated_power(z: float, v: float, constants: Constants) -> float:
     """Dissipated power [W], v tau_f - d/dt (sigma0 z^2 / 2); the rest is stored in the bristle. Source: system 10."""
-    rate = sliding_rate(z, v, coulomb, sigma0, static, stribeck_speed)
+    _, viscous, sigma0, sigma1, _, _ = constants
+    rate = sliding_rate(z, v, constants)
     return v * (sigma0 * z + sigma1 * rate + viscous * v) - sigma0 * z * rate
 
 
@@ -165,24 +143,16 @@ def slide(z: float, displacement: float, reach: float) -> float:
 
 
 @compiled
-def advance_bristle(
-    z: float,
-    v_start: float,
-    v_end: float,
-    dt: float,
-    coulomb: float,
-    sigma0: float,
-    static: float,
-    stribeck_speed: float,
-) -> float:
+def advance_bristle(z: float, v_start: float, v_end: float, dt: float, constants: Constants) -> float:
     """Bristle [rad] after a step in which the speed changes linearly from v_start to v_end.
 
     A step with a reversal is split where the speed is zero. Without a Stribeck curve the result is exact; with one it
     is that of `advance_with_slopes`.
     Source: system 9.
     """
+    coulomb, _, sigma0, _, static, _ = constants
     if static != coulomb:
-        return advance_with_slopes(z, v_start, v_end, dt, coulomb, sigma0, static, stribeck_speed)[0]
+        return advance_with_slopes(z, v_start, v_end, dt, constants)[0]
     reach = coulomb / sigma0
     if v_start * v_end >= 0.0:
         return slide(z, 0.5 * (v_start + v_end) * dt, reach)
@@ -192,14 +162,7 @@ def advance_bristle(
 
 @compiled
 def exponential_part(
-    z: float,
-    v_start: float,
-    v_end: float,
-    time: float,
-    coulomb: float,
-    sigma0: float,
-    static: float,
-    stribeck_speed: float,
+    z: float, v_start: float, v_end: float, time: float, constants: Constants
 ) -> tuple[float, float, float, float, float]:
     """Bristle [rad] after `time` [s] of linearly changing speed without reversal, with g linear along the path.
 
@@ -211,11 +174,11 @@ def exponential_part(
         z [rad] and its derivatives by z [1], v_start [s], v_end [s] and time [rad/s]. At rest the one-sided derivatives
         by a speed differ; their mean is returned.
     """
-    sign = sign_of(v_start + v_end)
-    g_a = friction_level(v_start, coulomb, static, stribeck_speed)
-    g_b = friction_level(v_end, coulomb, static, stribeck_speed)
-    bend_a = friction_level_slope(v_start, coulomb, static, stribeck_speed)
-    bend_b = friction_level_slope(v_end, coulomb, static, stribeck_speed)
+    sigma0, sign = constants[2], sign_of(v_start + v_end)
+    g_a = friction_level(v_start, constants)
+    g_b = friction_level(v_end, constants)
+    bend_a = friction_level_slope(v_start, constants)
+    bend_b = friction_level_slope(v_end, constants)
     rate = 0.5 * sigma0 * (abs(v_start) / g_a + abs(v_end) / g_b)
     path = rate * time
     slid = -math.expm1(-path)
@@ -241,10 +204,10 @@ def exponential_part(
 
 @compiled
 def one_way_part(
-    z: float, v_start: float, v_end: float, time: float, coulomb: float, sigma0: float
+    z: float, v_start: float, v_end: float, time: float, constants: Constants
 ) -> tuple[float, float, float, float]:
     """`exponential_part` for a constant friction level, at half the cost and without the derivative by time."""
-    sign = sign_of(v_start + v_end)
+    coulomb, sigma0, sign = constants[0], constants[2], sign_of(v_start + v_end)
     if sign == 0.0:
         return z, 1.0, 0.5 * time, 0.5 * time
     path = 0.5 * sigma0 * (abs(v_start) / coulomb + abs(v_end) / coulomb) * time
@@ -267,14 +230,7 @@ def next_cut(here: float, v_end: float, stribeck_end: float) -> float:
 
 @compiled
 def advance_with_slopes(
-    z: float,
-    v_start: float,
-    v_end: float,
-    dt: float,
-    coulomb: float,
-    sigma0: float,
-    static: float,
-    stribeck_speed: float,
+    z: float, v_start: float, v_end: float, dt: float, constants: Constants
 ) -> tuple[float, float, float, float]:
     """Bristle [rad] after a step of linearly changing speed, and its derivatives by z, v_start and v_end.
 
@@ -290,9 +246,10 @@ def advance_with_slopes(
 
     Source: system 9.
     """
+    coulomb, _, _, _, static, stribeck_speed = constants
     curved = static != coulomb
     if not curved and v_start * v_end >= 0.0:
-        return one_way_part(z, v_start, v_end, dt, coulomb, sigma0)
+        return one_way_part(z, v_start, v_end, dt, constants)
     over_z, over_start, over_end = 1.0, 0.0, 0.0
     change = v_end - v_start
     stribeck_end = STRIBECK_ENDS * stribeck_speed if curved else 0.0
@@ -319,9 +276,7 @@ def advance_with_slopes(
         for part in range(parts):
             a, b = part / parts, (part + 1) / parts
             v_a, v_b = here + a * (cut - here), here + b * (cut - here)
-            z, decay, over_a, over_b, over_time = exponential_part(
-                z, v_a, v_b, time, coulomb, sigma0, static, stribeck_speed
-            )
+            z, decay, over_a, over_b, over_time = exponential_part(z, v_a, v_b, time, constants)
             over_z *= decay
             a_start, b_start = here_start + a * (cut_start - here_start), here_start + b * (cut_start - here_start)
             a_end, b_end = here_end + a * (cut_end - here_end), here_end + b * (cut_end - here_end)
@@ -333,20 +288,11 @@ def advance_with_slopes(
 
 
 @compiled
-def follow_speeds(
-    z: float,
-    speeds: Vector,
-    steps: Vector,
-    coulomb: float,
-    sigma0: float,
-    static: float,
-    stribeck_speed: float,
-    out: Vector,
-) -> None:
+def follow_speeds(z: float, speeds: Vector, steps: Vector, constants: Constants, out: Vector) -> None:
     """Write the bristle [rad] at each sample of a speed log (n,) into out (n,); steps (n - 1,) are in s."""
     out[0] = z
     for k in range(len(steps)):
-        z = advance_bristle(z, speeds[k], speeds[k + 1], steps[k], coulomb, sigma0, static, stribeck_speed)
+        z = advance_bristle(z, speeds[k], speeds[k + 1], steps[k], constants)
         out[k + 1] = z
 
 

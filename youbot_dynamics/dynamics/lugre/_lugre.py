@@ -9,7 +9,7 @@ tau_f opposes the motion: the joint moves by q'' = M^-1 (tau - bias - tau_f) and
 Stribeck curve this is exact at any stiffness and step. Explicit Euler multiplies errors by 1 - sigma0 |v| dt / g, which
 is -9 at 1e5 N m/rad, 0.1 rad/s, 1 N m and 1 ms.
 
-Compiled loops call the functions of `dynamics/lugre/_bristle` with `LuGre.constants` or `LuGre.bristle_constants`.
+Compiled loops call the functions of `dynamics/lugre/_bristle` with `LuGre.constants`.
 Source: Canudas de Wit et al. 1995; document 001 (8)-(16), systems 9-12.
 """
 
@@ -31,7 +31,7 @@ from youbot_dynamics.errors import InputError, ModelError
 Value = TypeVar("Value", float, Vector)
 
 
-def each(law: Callable[..., float], values: Mapping[str, Value], *constants: float) -> Value:
+def each(law: Callable[..., float], values: Mapping[str, Value], *constants: Any) -> Value:
     """Result of `law(*values, *constants)` for numbers, or for arrays (n,) of one shape, or both.
 
     Args:
@@ -46,7 +46,7 @@ def each(law: Callable[..., float], values: Mapping[str, Value], *constants: flo
     return result  # type: ignore[no-any-return]
 
 
-def _apply(law: Callable[..., Any], values: Mapping[str, Any], *constants: float) -> Any:
+def _apply(law: Callable[..., Any], values: Mapping[str, Any], *constants: Any) -> Any:
     """As `each`; a law of several results gives one number or array (n,) for each of them."""
     if all(isinstance(value, (float, int)) for value in values.values()):
         return law(*(scalar(name, value) for name, value in values.items()), *constants)
@@ -136,7 +136,7 @@ class LuGre:
     sigma1: float
     static: float | None = None
     stribeck_speed: float | None = None
-    constants: tuple[float, float, float, float, float, float] = field(init=False, repr=False, compare=False)
+    constants: bristle.Constants = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the parameters, convert them to numbers and prepare them for the compiled functions."""
@@ -165,7 +165,8 @@ class LuGre:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "constants", (coulomb, viscous, sigma0, sigma1, static, stribeck_speed))
-        for name, value in zip(("coulomb", "sigma0", "static", "stribeck_speed"), self.bristle_constants, strict=True):
+        bounded = {"coulomb": coulomb, "sigma0": sigma0, "static": static, "stribeck_speed": stribeck_speed}
+        for name, value in bounded.items():
             if not 1.0 / _LARGEST <= value <= _LARGEST:
                 expected = f"a number from {1.0 / _LARGEST:g} to {_LARGEST:g}, whose products are finite"
                 raise ModelError(f"LuGre {name}", got=f"{value:g}", expected=expected)
@@ -180,12 +181,6 @@ class LuGre:
         torque = number("gear_torque", gear_torque, "N m")
         static = None if self.static is None else coulomb_under_load(self.static, share, torque)
         return replace(self, coulomb=coulomb_under_load(self.coulomb, share, torque), static=static)
-
-    @property
-    def bristle_constants(self) -> tuple[float, float, float, float]:
-        """Return (coulomb, sigma0, static, stribeck_speed) in the order of the compiled functions of the bristle."""
-        coulomb, _, sigma0, _, static, stribeck_speed = self.constants
-        return coulomb, sigma0, static, stribeck_speed
 
     @property
     def breakaway_torque(self) -> float:
@@ -204,27 +199,25 @@ class LuGre:
 
         Source: system 10.
         """
-        _, sigma0, static, _ = self.bristle_constants
-        return each(bristle.clamp_bristle, {"z": z}, sigma0, static)
+        return each(bristle.clamp_bristle, {"z": z}, self.constants)
 
     def level(self, v: Value) -> Value:
         """Friction level g(v) (n,) [N m] of steady sliding."""
-        coulomb, _, static, stribeck_speed = self.bristle_constants
-        return each(bristle.friction_level, {"v": v}, coulomb, static, stribeck_speed)
+        return each(bristle.friction_level, {"v": v}, self.constants)
 
     def rate(self, z: Value, v: Value) -> Value:
         """dz/dt (n,) [rad/s] = v - sigma0 |v| z / g(v).
 
         Source: document 001 (9).
         """
-        return each(bristle.sliding_rate, {"z": z, "v": v}, *self.bristle_constants)
+        return each(bristle.sliding_rate, {"z": z, "v": v}, self.constants)
 
     def torque(self, z: Value, v: Value) -> Value:
         """Friction torque (n,) [N m], sigma0 z + sigma1 dz/dt + viscous v; it opposes the motion.
 
         Source: document 001 (9).
         """
-        return each(bristle.friction_torque, {"z": z, "v": v}, *self.constants)
+        return each(bristle.friction_torque, {"z": z, "v": v}, self.constants)
 
     def steady_torque(self, v: Value) -> Value:
         """Torque (n,) [N m] after long sliding at v, sign(v) g(v) + viscous v; 0 at v = 0.
@@ -233,15 +226,14 @@ class LuGre:
 
         Source: document 001 (16), system 12.
         """
-        coulomb, viscous, _, _, static, stribeck_speed = self.constants
-        return each(bristle.sliding_torque, {"v": v}, coulomb, viscous, static, stribeck_speed)
+        return each(bristle.sliding_torque, {"v": v}, self.constants)
 
     def steady_bristle(self, v: Value) -> Value:
         """Bristle (n,) [rad] after long sliding at v, sign(v) g(v) / sigma0; 0 at v = 0.
 
         Source: document 001 (15).
         """
-        return each(bristle.sliding_bristle, {"v": v}, *self.bristle_constants)
+        return each(bristle.sliding_bristle, {"v": v}, self.constants)
 
     def holding_bristle(self, torque: Value) -> Value:
         """Bristle (n,) [rad] that holds a torque [N m] at standstill, torque / sigma0.
@@ -269,15 +261,15 @@ class LuGre:
         Source: document 001 (12), (13); D-001-3.
         """
         values = {"z": z, "v": v}
-        rate = _apply(bristle.sliding_rate_slopes, values, *self.bristle_constants)
-        return Jacobians(*rate, *_apply(bristle.friction_torque_slopes, values, *self.constants))
+        rate = _apply(bristle.sliding_rate_slopes, values, self.constants)
+        return Jacobians(*rate, *_apply(bristle.friction_torque_slopes, values, self.constants))
 
     def dissipation(self, z: Value, v: Value) -> Value:
         """Dissipated power (n,) [W], v tau_f - d/dt (sigma0 z^2 / 2); at least 0 for |z| <= reach.
 
         Source: system 10.
         """
-        return each(bristle.dissipated_power, {"z": z, "v": v}, *self.constants)
+        return each(bristle.dissipated_power, {"z": z, "v": v}, self.constants)
 
     def advance(self, z: Value, v_start: Value, v_end: Value, dt: float) -> Value:
         """Bristle (n,) [rad] after dt [s] of a linearly changing speed, which may reverse.
@@ -287,7 +279,7 @@ class LuGre:
         Source: system 9.
         """
         values = {"z": z, "v_start": v_start, "v_end": v_end}
-        return each(bristle.advance_bristle, values, _duration(dt), *self.bristle_constants)
+        return each(bristle.advance_bristle, values, _duration(dt), self.constants)
 
     def advance_jacobians(self, z: Value, v_start: Value, v_end: Value, dt: float) -> Step[Value]:
         """Bristle after the step of `advance` with its derivatives by z, v_start and v_end, each (n,).
@@ -295,7 +287,7 @@ class LuGre:
         An estimator propagates its covariance with them; 1 + (d z-dot/dz) dt is unstable at 1 ms.
         """
         values = {"z": z, "v_start": v_start, "v_end": v_end}
-        return Step(*_apply(bristle.advance_with_slopes, values, _duration(dt), *self.bristle_constants))
+        return Step(*_apply(bristle.advance_with_slopes, values, _duration(dt), self.constants))
 
     def advance_path(self, z: Value, displacement: Value, speed: float | None = None) -> Value:
         """Bristle (n,) [rad] after a displacement [rad] without reversal, in any time.
@@ -336,7 +328,7 @@ class LuGre:
             if (steps < 0.0).any():
                 raise InputError("dt", got=f"{steps.min():g}", expected="times of at least 0 [s]")
         out = np.empty(len(log))
-        bristle.follow_speeds(scalar("z", z), _fast(log), _fast(steps), *self.bristle_constants, out)
+        bristle.follow_speeds(scalar("z", z), _fast(log), _fast(steps), self.constants, out)
         return out
 
     def follow_positions(self, z: float, positions: ArrayLike) -> Vector:
@@ -358,8 +350,7 @@ class LuGre:
         return out
 
     def _refuse_stribeck(self, thing: str, remedy: str) -> None:
-        coulomb, _, static, _ = self.bristle_constants
-        if static != coulomb:
+        if self.breakaway_torque != self.coulomb:
             raise InputError(thing, got="a Stribeck curve", expected="constant friction level", remedy=remedy)
 
 

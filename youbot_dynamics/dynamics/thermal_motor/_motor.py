@@ -25,15 +25,6 @@ def winding_resistance(
     return resistance * (1.0 + temperature_coefficient * (winding - reference_temperature))
 
 
-@compiled
-def armature_current(voltage: float, speed: float, torque_constant: float, resistance: float) -> float:
-    """Current i = (V - K w) / R [A] from V [V], rotor speed w [rad/s] and the resistance R(T) [Ohm].
-
-    Source: D-000-1.
-    """
-    return (voltage - torque_constant * speed) / resistance
-
-
 class Armature(NamedTuple):
     """Measurable quantities of a motor: current [A], torque before friction [N m] and back-EMF [V]."""
 
@@ -201,12 +192,13 @@ class ThermalMotor(MadeOfArguments):
             state: (3,) rotor speed [rad/s], winding and housing temperature [degC].
             voltage: at the terminals [V].
 
-        Source: document 000, observation h, system 1.
+        Source: document 000, observation h, system 1; D-000-1.
         """
         speed, winding, _ = array("state", state, (3,)).tolist()
         resistance = self.resistance_at(winding)
-        current = armature_current(scalar("voltage", voltage), speed, self.torque_constant, resistance)
-        return Armature(current, self.torque_constant * current, self.torque_constant * speed)
+        back_emf = self.torque_constant * speed
+        current = (scalar("voltage", voltage) - back_emf) / resistance
+        return Armature(current, self.torque_constant * current, back_emf)
 
     def derivative(self, state: ArrayLike, voltage: float, load: float) -> Vector:
         """Rates (3,) [rad/s^2, K/s, K/s] of the state at a terminal voltage, by the equations of the class.

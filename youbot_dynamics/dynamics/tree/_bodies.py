@@ -156,13 +156,6 @@ def articulation_of(layout: Layout, q: Vector, v: Vector, tau: Vector, external:
     return space.inertia, space.bias, int(stuck)
 
 
-def neutral_positions(layout: Layout, nq: int) -> Vector:
-    """Positions (nq,) with all joints at 0 and no rotation of floating bodies: quaternion 0, 0, 0, 1."""
-    q = np.zeros(nq)
-    q[layout.q_start[layout.kinds == FLOATING] + 6] = 1.0
-    return q
-
-
 def step_positions(layout: Layout, q: Vector, v: Vector, dt: float) -> Vector:
     """Positions (nq,) after `dt` [s] at constant v (nv,), from q (nq,); exact on SE(3) for a floating joint.
 

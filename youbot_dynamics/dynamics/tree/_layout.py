@@ -144,24 +144,10 @@ def make_layout(
     gravity: ArrayLike,
     rotor_inertias: ArrayLike | None,
 ) -> Layout:
-    """Return the checked layout of n bodies with nv speeds.
-
-    Args:
-        names: [n] of the bodies, for messages.
-        parents: [n], -1 for the world.
-        joint_types: [n].
-        axes: (n, 3) in the body's frame.
-        placements: (n, 4, 4) joint frame in the parent's joint frame.
-        masses: (n,) [kg].
-        centres_of_mass: (n, 3) in the body's frame [m].
-        inertias: (n, 3, 3) about the centre of mass [kg m2].
-        gravity: (3,) [m/s2].
-        rotor_inertias: (nv,) [kg m2], None for none.
+    """Return the checked layout of n bodies with nv speeds; arguments and errors as `Tree.from_arrays`.
 
     Raises:
-        ModelError: no body, a duplicate name, a loop, an unknown joint type, an invalid axis or rotation, or an inertia
-            that no body can have.
-        InputError: a wrong shape or a number that is not finite.
+        ModelError: also for no body, or a duplicate name.
 
     Source: systems 18, 22.
     """

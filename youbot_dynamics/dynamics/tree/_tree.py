@@ -24,10 +24,9 @@ from youbot_dynamics.dynamics.tree._bodies import (
     articulation_of,
     body_jacobian,
     body_poses,
-    neutral_positions,
     step_positions,
 )
-from youbot_dynamics.dynamics.tree._layout import FIXED, POSITIONS_OF, Layout, make_layout, parents_first
+from youbot_dynamics.dynamics.tree._layout import FIXED, FLOATING, POSITIONS_OF, Layout, make_layout, parents_first
 from youbot_dynamics.dynamics.tree._rows import index_of, one_state, state_rows
 from youbot_dynamics.dynamics.tree._straight_line import StraightLine, find_straight_line
 from youbot_dynamics.dynamics.tree._urdf import Limits, read_urdf
@@ -199,7 +198,9 @@ class Tree(MadeOfArguments):
 
     def neutral(self) -> Vector:
         """Positions (nq,) with all joints at 0 and floating bodies at the world's origin without rotation."""
-        return neutral_positions(self.layout, self.nq)
+        q = np.zeros(self.nq)
+        q[self.layout.q_start[self.layout.kinds == FLOATING] + 6] = 1.0  # w of the quaternion
+        return q
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Vector:
         """Joint torques and forces for accelerations: tau = M(q) a + bias_forces(q, v) - J' external.

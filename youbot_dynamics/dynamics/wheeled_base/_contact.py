@@ -257,15 +257,7 @@ def one_contact(
 
     Either G T + q = 0 with |T| <= bound, or |T| = bound and T opposes G T + q = -s T, s > 0. The second case is
     (G + s) T = -q with |T(s)| = bound: one root of a decreasing function, found by Newton's method on 1/|T|.
-
-    Args:
-        g00: element of the mobility, as g01, g10 and g11; 1/kg for accelerations.
-        g01: see g00.
-        g10: see g00.
-        g11: see g00.
-        q0: motion without friction along the first direction, with q1 along the second.
-        q1: see q0.
-        bound: mu N, not negative [N].
+    The elements of G are in 1/kg for accelerations; the bound is mu N, not negative [N].
     """
     motion = sqrt(q0 * q0 + q1 * q1)
     if bound <= 0.0 or motion == 0.0:

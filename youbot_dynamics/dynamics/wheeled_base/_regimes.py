@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -72,15 +72,15 @@ class BaseEquations:
         return self.mass - through @ self.normals_of_motion, self.load + through @ self.free_normals, push
 
 
-class Accelerated(Protocol):
-    """A solution of the equations."""
+@dataclass(frozen=True, eq=False)
+class ContactAnswer:
+    """Generalised acceleration u' (m,) and the friction (r,) [N] along the directions of the contacts."""
 
-    @property
-    def acceleration(self) -> Vector:
-        """Generalised acceleration u' (m,)."""
+    acceleration: Vector
+    row_forces: Vector
 
 
-Answer = TypeVar("Answer", bound=Accelerated)
+Answer = TypeVar("Answer", bound=ContactAnswer)
 
 
 def on_pressed_wheels(
@@ -131,11 +131,9 @@ def on_pressed_wheels(
 
 
 @dataclass(frozen=True, eq=False)
-class RegimeSolution:
+class RegimeSolution(ContactAnswer):
     """One solution of the equations."""
 
-    acceleration: Vector  # (m,) u'
-    row_forces: Vector  # (r,) friction along each direction of the contacts [N]
     normals: Vector  # (n,) [N]
     rolling: Flags  # (n,) of bool
     rank: int  # number of independent rolling constraints
@@ -199,14 +197,6 @@ def solve_cones(equations: BaseEquations) -> RegimeSolution:
     residual = float(np.max(largest[rolling], initial=0.0))
     rows = push @ normals + answer.row_forces
     return RegimeSolution(acceleration, rows, normals, rolling, rank, len(kept), residual)
-
-
-@dataclass(frozen=True, eq=False)
-class ContactAnswer:
-    """Generalised acceleration u' (m,) and the friction (r,) [N] along the directions of the contacts."""
-
-    acceleration: Vector
-    row_forces: Vector
 
 
 def friction_of_contacts(

@@ -279,8 +279,8 @@ class ArmEkf:
         if np.isnan(estimate.clock[joint.LAST]):
             return variances
         mean, covariance = estimate.mean, estimate.covariance
-        for i, constants in enumerate(self.arm.body.joints[:, :6]):
-            over_z, over_v = friction_torque_slopes(mean[BRISTLE, i], mean[SPEED, i], *constants)
+        for i, constants in enumerate(self.arm.body.joints[:, :6].tolist()):
+            over_z, over_v = friction_torque_slopes(mean[BRISTLE, i], mean[SPEED, i], tuple(constants))
             states, slopes, division = [self.arm.tree.nv + i], [over_v], 0.0
             if rules.bristles > 0:
                 states.append(rules.bristles + i)

@@ -136,5 +136,5 @@ def friction_rows(joints: Vector, speeds: Vector, bristles: Vector, parts: Vecto
     for t in range(len(speeds)):
         for i in range(len(joints)):
             c = joints[i]
-            lugre = friction_torque(bristles[t, i], speeds[t, i], c[0], c[1], c[2], c[3], c[4], c[5])
+            lugre = friction_torque(bristles[t, i], speeds[t, i], (c[0], c[1], c[2], c[3], c[4], c[5]))
             torques[t, i] = lugre - parts[t, i]

@@ -252,21 +252,12 @@ def change_twist(
     right: Vector,
     gain: Vector,
 ) -> None:
-    """Solve a step for the change of the twist, and for which wheels slide in it.
+    """Solve a step of `dt` [s] for the change of the twist, and for which wheels slide in it.
 
-    Args:
-        mass: m [kg].
-        yaw_inertia: I [kg m2].
-        stiffness: Jw / dt [N m s].
-        dt: step [s].
-        state: as laid out above.
-        ground: (3,) friction on the floor [N, N, N m].
-        middle: (n, 3) rows of the middle of the step [rad/m, rad/m, 1].
-        after: (n, 3) rows of its end.
-        wheels: (7, n) rows as above: turned and slides are written.
-        matrix: (3, 3) work space.
-        right: (3,) work space.
-        gain: (3,) written: change of the twist [m/s, m/s, rad/s].
+    Mass m [kg], yaw inertia I [kg m2] and stiffness Jw / dt [N m s]; the state and wheels (7, n) as laid out above, of
+    which turned and slides are written; friction on the floor `ground` (3,) [N, N, N m]; rows of the middle and of the
+    end of the step (n, 3) [rad/m, rad/m, 1]; work space matrix (3, 3) and right (3,). The change `gain` (3,) [m/s, m/s,
+    rad/s] is written.
     """
     vx, vy, wz = state[3], state[4], state[5]
     count, speeds = len(middle), state[6 + SPEEDS * len(middle) :]
@@ -366,7 +357,7 @@ def advance(
     wheels, reached = np.zeros((7, count)), angles.copy()
     wheels[LIMIT] = base.grips
     ground, right, gain, matrix = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3))
-    no_wheels, smooth, roller_gains = np.zeros((count, 3)), np.zeros(count), base.roller_gains
+    no_wheels, roller_gains, twist = np.zeros((count, 3)), base.roller_gains, state[TWIST]
     drives, places, rollers_rub, viscous = base.drives, base.rows.positions, base.roller_coulomb, base.viscous
     if wanders:
         write_rows(base, reached, before, rollers)
@@ -376,7 +367,7 @@ def advance(
             drive_wheels(base.loop, commands[k], speeds, dt, reference, lagging, motors)
         else:
             motors[:] = 0.0
-        friction_forces(vx, vy, wz, no_wheels, places, drives, roller_gains, 0.0, rollers_rub, viscous, smooth, ground)
+        friction_forces(twist, no_wheels, places, drives, roller_gains, 0.0, rollers_rub, viscous, ground)
         for i in range(count):
             memory = exp(-abs(speeds[i]) * dt / _BUMP_ANGLE)
             bumps[i] = memory * bumps[i] + base.torque_noise * sqrt(1.0 - memory * memory) * normals[k, i]

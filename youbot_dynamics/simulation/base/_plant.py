@@ -220,10 +220,7 @@ class SimulatedBase(ABC):
 class BasePlant(SimulatedBase):
     """The base in simulated time, at rest at the origin at first.
 
-    Args:
-        truth: the base as it is.
-        driver: how its driver speaks.
-        seed: of the noise; equal seeds and calls give equal bits.
+    Args, besides those of `SimulatedBase`:
         start: simulated time [s].
         slips: events in which wheels lose grip.
     """

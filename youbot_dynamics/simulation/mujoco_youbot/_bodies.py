@@ -38,11 +38,6 @@ class Rollers:
     count: int  # n, rollers a wheel, 4 at least, as `BaseTruth` wants it
     coulomb: float  # friction of a roller over its radius, F2 / r [N]
 
-    @property
-    def lateral_factor(self) -> float:
-        """Mean of the wandering contact: true over kinematic sideways speed, sin(pi/n) / (pi/n) (system 31)."""
-        return sin(pi / self.count) / (pi / self.count)
-
     def radius(self, wheel_radius: float, angle: float) -> float:
         """Radius [m] of a roller in its middle: neighbours at `angle` [rad] to the wheel's plane clear each other."""
         share = (1.0 - _CLEARANCE) * sin(pi / self.count) * abs(sin(angle))
@@ -178,14 +173,9 @@ def arm_motors(arm: ArmModel) -> str:
     A motor of torque constant K behind a gear N is one of constant N K at the joint: the same current for a torque,
     so the same heat. Its one thermal node is the winding; the air around it is the housing, which the plant moves
     (`MujocoYoubot`). The friction is MuJoCo's LuGre model, its viscous part the damping of the joint.
-
-    Raises:
-        ModelError: a gear with an efficiency, which MuJoCo's motor does not have.
     """
     rows = []
     for name, geared, friction in zip(arm.tree.joint_names, arm.motors, arm.friction, strict=True):
-        if geared.efficiency != 1.0:
-            raise ModelError(f"gear of {name}", got=f"efficiency {geared.efficiency:g}", expected="1 for MuJoCo")
         motor = geared.motor
         coulomb, _, sigma0, sigma1, static, stribeck_speed = friction.constants
         heat = [

@@ -13,6 +13,7 @@ from youbot_dynamics.dynamics.arm import ROOT_LINK, ArmModel
 from youbot_dynamics.dynamics.tree import Link, read_urdf
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.kinematics.roller_phase import mean_factor
 from youbot_dynamics.resources import urdf_path
 from youbot_dynamics.simulation.arm import STEP
 from youbot_dynamics.simulation.base import WheelLoop, loop_of
@@ -46,7 +47,7 @@ def rollers_of(truth: BaseTruth) -> Rollers:
 
 def mean_kinematics(truth: BaseTruth) -> MecanumBase:
     """Closed form of the mean motion; its lateral factor comes of the rollers, not of the truth (system 31)."""
-    factor = rollers_of(truth).lateral_factor
+    factor = mean_factor(rollers_of(truth).count)
     return MecanumBase.rectangular(
         truth.wheel_radius, truth.half_length, truth.half_width, factor, truth.wheel_radius_error
     )

@@ -44,9 +44,6 @@ class Gyro:
 
     Args:
         seed: of the noise and the bias; equal seeds give equal bits.
-
-    Attributes:
-        next_time: of the next reading [s].
     """
 
     def __init__(self, seed: int) -> None:
