@@ -69,7 +69,7 @@ def _real(value: ArrayLike) -> ArrayLike:
     """Return `value`, or an array of it, if float64 can hold it without losing a part; else TypeError or ValueError."""
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+    if isinstance(value, np.ndarray) and type(value) is not np.ndarray and np.ma.is_masked(value):
         raise TypeError
     values = np.asarray(value)
     texts = values.dtype.kind == "O" and any(isinstance(element, (str, bytes)) for element in values.flat)

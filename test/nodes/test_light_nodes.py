@@ -13,6 +13,11 @@ pytest.importorskip("rclpy")
 LIGHT = ("base_controller", "check_driver", "identification", "recorder", "stop_base", "watch")
 
 
+def run_python(code: str) -> None:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("module", [*(f"nodes.{node}" for node in LIGHT), "commands.main", "commands._watch"])
 def test_what_computes_little_imports_neither_compiler_nor_scipy(module: str) -> None:
     code = (
@@ -20,5 +25,36 @@ def test_what_computes_little_imports_neither_compiler_nor_scipy(module: str) ->
         "heavy = [name for name in ('numba', 'scipy', 'matplotlib') if name in sys.modules]\n"
         "sys.exit(f'imports {heavy}' if heavy else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    run_python(code)
+
+
+def test_stop_base_loads_neither_message_generator_nor_masked_arrays() -> None:
+    run_python(
+        "import sys\n"
+        "from geometry_msgs.msg import Twist\n"
+        "from youbot_dynamics.nodes import stop_base\n"
+        "from youbot_dynamics.robot import load_robot\n"
+        "load_robot().driver.mecanum()\n"
+        "type(Twist).__import_type_support__()\n"
+        "assert type(Twist)._CREATE_ROS_MESSAGE is not None\n"
+        "heavy = [name for name in ('lark', 'em', 'numpy.ma') if name in sys.modules]\n"
+        "sys.exit(f'imports {heavy}' if heavy else 0)"
+    )
+
+
+def test_compiler_is_unmapped_and_still_compiles() -> None:
+    pytest.importorskip("numba")
+    run_python(
+        "import numba, pathlib\n"
+        "from youbot_dynamics.nodes._runtime import release_compiler\n"
+        "def mapped():\n"
+        "    lines = pathlib.Path('/proc/self/status').read_text().splitlines()\n"
+        "    return next(int(line.split()[1]) for line in lines if line.startswith('RssFile'))\n"
+        "double = numba.njit(lambda x: 2 * x)\n"
+        "assert double(2) == 4\n"
+        "before = mapped()\n"
+        "release_compiler()\n"
+        "assert mapped() < before - 30_000, (before, mapped())\n"
+        "assert double(3) == 6 and double(0.5) == 1.0\n"
+        "assert numba.njit(lambda x: x / 2)(3) == 1.5"
+    )

@@ -63,7 +63,8 @@ def stamped_twist(data: bytes) -> tuple[float, Vector] | None:
         return None
     sec, nanosec = struct.unpack_from("<iI", data, 4)
     values = struct.unpack_from("<6d", data, len(data) - 8 * (6 + 36))
-    return sec + 1e-9 * nanosec, np.array(values)[[0, 1, 5]] if all(map(isfinite, values)) else np.full(3, np.nan)
+    twist = [values[0], values[1], values[5]] if all(map(isfinite, values)) else [nan] * 3
+    return sec + 1e-9 * nanosec, np.array(twist)
 
 
 def twist_message(twist: Sequence[float] | Vector) -> Twist:

@@ -6,14 +6,16 @@ import argparse
 import ctypes
 import faulthandler
 import gc
+import mmap
 import os
+import re
 import resource
 import socket
 import stat
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -36,6 +38,9 @@ try:
     from youbot_dynamics.nodes._events_executor import EventsExecutor
 except AttributeError:  # an rclpy without it
     EventsExecutor = None  # type: ignore[assignment,misc]
+
+# To load the code of a message rclpy imports the package that generates it, which would import its parsers, too: 3 MB.
+sys.modules.setdefault("rosidl_generator_py.generate_py_impl", None)  # type: ignore[arg-type]
 
 _ACKNOWLEDGE = 0.2  # [s] a last message may take
 EXECUTOR = "YOUBOT_EXECUTOR"  # environment variable: events, the default, or single_threaded
@@ -173,6 +178,7 @@ def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None
         with flag.at_once(), without_shared_memory():
             nodes = make_nodes()
         leave_imports_out_of_collection()
+        release_compiler()
         if driving and PRIORITY in os.environ:
             nodes[0].get_logger().info(raise_priority(os.environ[PRIORITY]))
         with make_executor(*nodes) as executor:
@@ -256,6 +262,23 @@ def leave_imports_out_of_collection() -> None:
     """Freeze what exists now: a full garbage collection over it stopped a node for 0.35 s [seen]."""
     gc.collect()
     gc.freeze()
+
+
+def release_compiler() -> None:
+    """Give back the pages of LLVM where it is loaded: 67 MB of it stay mapped though all is compiled [measured].
+
+    What is needed again comes back from the file; what this process has changed, as its relocations, stays.
+    """
+    if "llvmlite" not in sys.modules:
+        return
+    libc = ctypes.CDLL(None)
+    with suppress(OSError):  # a kernel without this list
+        mappings = re.split(r"\n(?=[0-9a-f]+-)", Path("/proc/self/smaps").read_text())
+        for mapping in mappings:
+            addresses, rights = mapping.split(maxsplit=2)[:2]
+            if "/libllvmlite" in mapping and "w" not in rights and re.search(r"^Anonymous: +0 kB", mapping, re.M):
+                begin, end = (int(address, 16) for address in addresses.split("-"))
+                libc.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), mmap.MADV_DONTNEED)
 
 
 def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
