@@ -39,9 +39,6 @@ try:
 except AttributeError:  # an rclpy without it
     EventsExecutor = None  # type: ignore[assignment,misc]
 
-# To load the code of a message rclpy imports the package that generates it, which would import its parsers, too: 3 MB.
-sys.modules.setdefault("rosidl_generator_py.generate_py_impl", None)  # type: ignore[arg-type]
-
 _ACKNOWLEDGE = 0.2  # [s] a last message may take
 EXECUTOR = "YOUBOT_EXECUTOR"  # environment variable: events, the default, or single_threaded
 PRIORITY = "YOUBOT_PRIORITY"  # environment variable: real-time priority of the nodes that move the base
