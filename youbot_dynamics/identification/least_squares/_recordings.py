@@ -79,8 +79,8 @@ def pooled_estimate(
         systematic: whether a part of the errors is the same in all recordings. It does not average out: the interval
             then reaches as far as those of the recordings do in the mean.
     """
-    values, variances = table[:, 0], np.maximum(table[:, 1], 1e-9) ** 2
-    value, error = pooled(values, variances, freedom)
+    values, errors = np.ascontiguousarray(table[:, :2].T)
+    value, error = pooled(values, np.maximum(errors, 1e-9) ** 2, freedom)
     low = high = student(freedom) * error
     if systematic:
         below, above = np.mean(np.abs(table[:, 2:] - values[:, None]), axis=0).tolist()
