@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag, solve_discrete_are
 
-from youbot_dynamics.control.lq_tracking import track
-from youbot_dynamics.control.lq_tracking._continuous import DiscreteGains, track_discrete
+from youbot_dynamics.control.lq_tracking import DiscreteGains, track, track_discrete
 from youbot_dynamics.control.tracker._base_lq import delayed_system, preview_discrete
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.simulation.base import DelayLine

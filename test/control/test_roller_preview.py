@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from roller_drives import ROBOT, RollerDrive, twin_drive
 
+from youbot_dynamics.control.phase_guard import PhaseGuard
 from youbot_dynamics.control.roller_preview import RollerPreview
 from youbot_dynamics.dynamics.driven_base import DrivenBase
-from youbot_dynamics.estimation.phase_guard import PhaseGuard
 from youbot_dynamics.kinematics.roller_phase import RollingWheels
 from youbot_dynamics.robot import Robot
 

@@ -15,8 +15,6 @@ from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
 from youbot_dynamics.errors import InputError, TrajectoryError
-from youbot_dynamics.estimation.phase_guard import PhaseGuard
-from youbot_dynamics.estimation.wheel_watch import WheelWatch
 
 PERIOD = 0.02
 PATH = Trajectory([0.0, 2.0], [[0.0, 0.0, 0.0], [0.4, 0.0, 0.0]])
@@ -24,7 +22,7 @@ TURNED = np.array([1.0, 2.0, np.pi / 2.0])
 
 
 def run_at(pose: np.ndarray, stamp: float = 10.0) -> TrackingRun:
-    run = TrackingRun(ROBOT, WheelWatch(ROBOT), TrackerSettings(), RunSettings(), odom="/odom")
+    run = TrackingRun(ROBOT, TrackerSettings(), RunSettings(), odom="/odom")
     run.take_odometry(stamp, stamp, pose)
     return run
 
@@ -49,7 +47,7 @@ def test_a_relative_trajectory_begins_where_the_base_stands_when_its_first_comma
 
 def test_commands_begin_a_dead_time_before_the_motion_they_are_to_cause() -> None:
     robot = informed(1, 6)
-    run = TrackingRun(robot, WheelWatch(robot))
+    run = TrackingRun(robot)
     first_command = 11.0 - float(robot.base.driven().dead_times.max())
     assert first_command < 10.9
     run.take_odometry(10.0, 10.0, np.zeros(3))
@@ -77,21 +75,14 @@ def test_a_trajectory_that_is_followed_to_its_end_is_over() -> None:
 
 
 def test_the_wheels_are_judged_by_the_speeds_that_were_sent() -> None:
-    sent: list[tuple[float, list[float]]] = []
-
-    class Broken:
-        def sent(self, stamp, speeds):
-            sent.append((stamp, list(speeds)))
-
-        def read(self, stamp, angles):
-            return "wheel fl stands"
-
-    run = TrackingRun(ROBOT, Broken())
-    run.take_odometry(10.0, 10.0, np.zeros(3))
+    run = run_at(np.zeros(3))
     run.accept(PATH, 10.0, 10.0, relative=False)
-    assert run.take_sent(10.0, 10.0, np.array([0.1, 0.0, 0.0]), np.array([1.0, 2.0, 3.0, 4.0])) == ""
-    assert sent == [(10.0, [1.0, 2.0, 3.0, 4.0])]
-    assert run.take_wheels(10.02, [0.0] * 4) == "wheel fl stands" and not run.active
+    said, moment = "", 10.0
+    while not said and moment < 11.0:
+        assert run.take_sent(moment, moment, np.zeros(3), np.full(4, 3.0)) == ""
+        said = run.take_wheels(moment, [0.0] * 4)
+        moment += PERIOD
+    assert said.startswith("no wheel follows its command") and not run.active
 
 
 @pytest.mark.parametrize(
@@ -139,7 +130,7 @@ def test_a_pose_that_is_not_finite_is_no_pose() -> None:
 
 def test_rollers_are_reckoned_with_as_long_as_their_phases_hold() -> None:
     robot = informed(1, 6)
-    base = BaseDriver(robot, CommanderSettings(), PhaseGuard(robot))
+    base = BaseDriver(robot, CommanderSettings())
     base.commander.offer("operator", [0.3, 0.0, 0.0], 0.0)
     for k in range(5):
         assert base.take_wheels(PERIOD * k, np.zeros(4)) == ""
@@ -154,7 +145,7 @@ def test_rollers_are_reckoned_with_as_long_as_their_phases_hold() -> None:
 
 def test_phases_found_while_driving_are_previewed_and_refused_where_nobody_looks_for_them() -> None:
     robot = ROBOT
-    base = BaseDriver(robot, CommanderSettings(), PhaseGuard(robot), find_phases=True)
+    base = BaseDriver(robot, CommanderSettings(), find_phases=True)
     base.commander.offer("operator", [0.0, 0.3, 0.0], 0.0)
     asked = []
     for k in range(10):
@@ -166,7 +157,7 @@ def test_phases_found_while_driving_are_previewed_and_refused_where_nobody_looks
             base.take_phases(np.array([0.1, -0.4, 0.3, 0.05]))
     assert max(asked[:5]) == 0.0 and asked[-1] > 1e-4
     with pytest.raises(InputError, match="find_phases"):
-        BaseDriver(robot, CommanderSettings(), PhaseGuard(robot)).take_phases(np.zeros(4))
+        BaseDriver(robot, CommanderSettings()).take_phases(np.zeros(4))
 
 
 def test_without_roller_phases_the_base_driver_does_without_the_compiler() -> None:
@@ -174,10 +165,9 @@ def test_without_roller_phases_the_base_driver_does_without_the_compiler() -> No
     code = (
         "import sys\n"
         "from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings\n"
-        "from youbot_dynamics.estimation.phase_guard import PhaseGuard\n"
         "from youbot_dynamics.robot import load_robot\n"
         "robot = load_robot()\n"
-        "base = BaseDriver(robot, CommanderSettings(), PhaseGuard(robot))\n"
+        "base = BaseDriver(robot, CommanderSettings())\n"
         "base.commander.offer('tracker', [0.1, 0.0, 0.0], 0.0)\n"
         "base.take_wheels(0.0, [0.0] * 4)\n"
         "assert base.step(0.0, 0.0) is not None\n"

@@ -22,7 +22,7 @@ from youbot_dynamics.dynamics.arm import (
 )
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.estimation.arm_ekf import PROPAGATED, ArmEkf, ArmEkfTuning, ArmSensors
-from youbot_dynamics.estimation.arm_ekf import _process as process
+from youbot_dynamics.estimation.arm_ekf import _model as process
 from youbot_dynamics.estimation.arm_ekf._loop import forget
 
 KNOWN = ArmEkfTuning(friction_error=0.0, load_error=0.0)

@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from youbot_dynamics.control.wheel_watch import WheelWatch
 from youbot_dynamics.errors import InputError, ModelError, ParameterError
 from youbot_dynamics.estimation.odometry import BaseEstimator
 from youbot_dynamics.estimation.odometry._gyro import GyroTurn
 from youbot_dynamics.estimation.odometry._slip import SlipSettings, SlipTest
-from youbot_dynamics.estimation.wheel_watch import WheelWatch
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from roller_drives import PERIOD, PROGRAMS, ROBOT, RollerDrive, mujoco_drive, run, twin_drive, twin_truth, twin_wheels
 
+from youbot_dynamics.control.phase_guard import RollerWatch
 from youbot_dynamics.estimation.odometry import GyroSettings, Odometry, OdometrySettings, SlipSettings
 from youbot_dynamics.estimation.odometry._gyro import GyroTurn, GyroYaw
 from youbot_dynamics.estimation.odometry._slip import CoherentErrors, SlipTest
-from youbot_dynamics.estimation.phase_guard import RollerWatch
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.simulation.base import BasePlant
 

@@ -8,9 +8,9 @@ from arm_motions import ROBOT, TREE, expected_friction, recommended, torque_limi
 
 from youbot_dynamics.errors import IdentificationError, ProgramError
 from youbot_dynamics.identification.base_friction import FrictionModel
-from youbot_dynamics.identification.excitation import MultiSine, arm_excitation, arm_motion, base_excitation
+from youbot_dynamics.identification.excitation import MultiSine, arm_motion, base_program
 from youbot_dynamics.resources import robot_path
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot import load_robot, robot_from_values, values_of
 
 CENTRE = np.array([2.95, 1.13, -2.55, 1.79, 2.92])
 
@@ -69,17 +69,23 @@ def test_the_search_teaches_more_than_chance():
 def test_weak_motors_get_a_smaller_motion():
     strong = recommended(20.0, 0, 10)
     weights = np.abs(TREE.gravity_forces(CENTRE)) + expected_friction()[:, 0]
-    weak = arm_excitation(TREE, expected_friction(), np.maximum(1.5 * weights, 1.0), duration=20.0, tries=10)
+    torques, values = np.maximum(1.5 * weights, 1.0), values_of(ROBOT)
+    for k, (joint, torque) in enumerate(zip(ROBOT.arm.joints, torques.tolist(), strict=True), 1):
+        values[f"robot.arm.joint_{k}.motor.current_limit"] = (
+            torque / joint.motor.torque_constant / joint.motor.gear_ratio
+        )
+    weak = arm_motion(robot_from_values(values), 20.0, tries=10)
     assert np.ptp(weak.positions[:, 1]) < np.ptp(strong.positions[:, 1])
 
 
 def test_a_centre_at_a_limit_is_refused():
     with pytest.raises(IdentificationError, match="excitation of arm_joint_2: .*a centre within the limits"):
-        arm_excitation(TREE, expected_friction(), torque_limits(), centre=[2.95, 0.0, -2.55, 1.79, 2.92], tries=2)
+        centre = {"robot.arm.excitation_centre": (2.95, 0.0, -2.55, 1.79, 2.92)}
+        arm_motion(robot_from_values({**values_of(ROBOT), **centre}), 20.0, tries=2)
 
 
 def test_the_base_program_can_be_played_and_stays_in_its_room():
-    program = base_excitation(ROBOT.base, base_model(), duration=60.0, tries=40)
+    program = base_program(ROBOT, 60.0, 1.0, 0.02, tries=40)
     program.check(ROBOT.base)
     assert program.duration == pytest.approx(60.0)
     poses = program.trajectory().poses
@@ -90,7 +96,7 @@ def test_the_base_program_can_be_played_and_stays_in_its_room():
 
 def test_the_base_program_tells_all_coefficients_of_friction_apart():
     model = base_model()
-    program = base_excitation(ROBOT.base, model, duration=60.0, tries=40)
+    program = base_program(ROBOT, 60.0, 1.0, 0.02, tries=40)
     twist = program.twists[::5]
     wheels = twist @ model.base.inverse_matrix.T
     sliding = twist[:, 1:2] + twist[:, 2:3] * model.base.positions[:, 0]
@@ -109,7 +115,7 @@ def test_another_seed_is_another_motion_that_keeps_the_limits_and_teaches_as_muc
     assert second.information > recommended(20.0, 0, 1).information
     fastest = np.array([limit.velocity for limit in TREE.limits])
     assert np.all(np.abs(second.velocities) <= 0.8 * fastest + 1e-9)
-    programs = [base_excitation(ROBOT.base, base_model(), duration=30.0, tries=10, seed=seed) for seed in (0, 1)]
+    programs = [base_program(ROBOT, 30.0, 1.0, 0.02, tries=10, seed=seed) for seed in (0, 1)]
     assert np.abs(programs[0].twists - programs[1].twists).max() > 0.1
     for program in programs:
         program.check(ROBOT.base)

@@ -8,7 +8,7 @@ from scipy import signal
 
 from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
 from youbot_dynamics.identification.delay._estimator import combine
-from youbot_dynamics.identification.delay._fopdt import BLOCK, LaggedCommand, _orthogonal_sizes, block_jackknife
+from youbot_dynamics.identification.delay._fopdt import BLOCK, LaggedCommand, block_jackknife, orthogonal_size
 from youbot_dynamics.identification.signals import HeldCommand
 
 PERIOD = 0.02
@@ -99,8 +99,8 @@ def test_the_jackknife_is_that_of_fits_without_one_block_each():
 
 def test_the_own_size_of_a_column_is_what_others_cannot_replace():
     columns = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 3.0], [1.0, 1.0, 0.0], [1.0, -1.0, -3.0]])
-    assert _orthogonal_sizes(columns, 2) == pytest.approx([1.0, np.sqrt(4.5)])
-    assert _orthogonal_sizes(columns + [[0.0, 5.0, 7.0]], 2) == pytest.approx([1.0, np.sqrt(4.5)])
+    assert [orthogonal_size(columns, k) for k in (-2, -1)] == pytest.approx([1.0, np.sqrt(4.5)])
+    assert [orthogonal_size(columns + [[0.0, 5.0, 7.0]], k) for k in (-2, -1)] == pytest.approx([1.0, np.sqrt(4.5)])
 
 
 def test_a_pure_delay_has_a_lag_from_zero_on():

@@ -8,7 +8,7 @@ import numpy as np
 
 from youbot_dynamics.identification.arm_friction import inertial_parameters
 from youbot_dynamics.identification.arm_friction._inertia import pseudo_inertia
-from youbot_dynamics.identification.excitation import ArmExcitation, arm_excitation
+from youbot_dynamics.identification.excitation import ArmExcitation, arm_motion
 from youbot_dynamics.identification.signals import ArmSignals
 from youbot_dynamics.robot import Robot, load_robot
 from youbot_dynamics.simulation.arm import ArmPlant
@@ -30,7 +30,7 @@ def torque_limits() -> np.ndarray:
 
 @cache
 def recommended(duration: float = 60.0, seed: int = 0, tries: int = 40) -> ArmExcitation:
-    return arm_excitation(TREE, expected_friction(), torque_limits(), duration=duration, seed=seed, tries=tries)
+    return arm_motion(ROBOT, duration, seed=seed, tries=tries)
 
 
 def excited(

@@ -11,9 +11,8 @@ from delay_runs import drive_open_loop, estimates
 from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.trajectory import Program, read_program
 from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
-from youbot_dynamics.identification.base_friction import FrictionModel
 from youbot_dynamics.identification.comparison import path_errors, sample_poses
-from youbot_dynamics.identification.excitation import base_excitation
+from youbot_dynamics.identification.excitation import base_program
 from youbot_dynamics.identification.response import Response, identify_response
 from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
 from youbot_dynamics.resources import program_path
@@ -46,9 +45,7 @@ def true_loops(truth: BaseTruth) -> dict[str, float]:
 @cache
 def excitation(duration: float = 60.0) -> Program:
     """The recommended motion for identifying the base."""
-    base = ROBOT.base
-    model = FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia)
-    return base_excitation(base, model, duration=duration)
+    return base_program(ROBOT, duration, 1.0, 0.02)
 
 
 def response_of(program: Program, truth: BaseTruth, seed: int) -> tuple[Response, np.ndarray]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +16,7 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings, TrackerState
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.control.wheel_commands import limit_speed
+from youbot_dynamics.control.wheel_watch import WheelWatch
 from youbot_dynamics.errors import InputError, TrajectoryError
 from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot import Robot
@@ -62,16 +62,6 @@ class StampWatch:
         return ""
 
 
-class WheelMonitor(Protocol):
-    """Compares the motion of the wheels with their commands, as `estimation.wheel_watch.WheelWatch` does."""
-
-    def sent(self, stamp: float, speeds: Sequence[float]) -> None:
-        """Take wheel speeds (n,) [rad/s] sent at a stamp [s]."""
-
-    def read(self, stamp: float, angles: Sequence[float]) -> str:
-        """Take wheel angles (n,) [rad] read at a stamp [s]; what is wrong with which wheel, "" where nothing is."""
-
-
 @dataclass(frozen=True)
 class RunSettings(Settings):
     """Rhythm of a tracking run, and how long it goes on without odometry."""
@@ -111,7 +101,6 @@ class TrackingRun:
 
     Args:
         robot: what is believed of it.
-        wheels: names wheels that do not follow their commands.
         tracker: feedback and its gains; may be replaced at any time as `tracker_settings`, for what comes then.
         settings: rate and time-out; may be replaced too, but for the rate.
         odom: name of odometry in what is said.
@@ -121,7 +110,6 @@ class TrackingRun:
     def __init__(
         self,
         robot: Robot,
-        wheels: WheelMonitor,
         tracker: TrackerSettings | None = None,
         settings: RunSettings | None = None,
         odom: str = "odom",
@@ -134,7 +122,7 @@ class TrackingRun:
         self.pose, self.pose_stamp = np.zeros(3), -np.inf  # newest of odometry
         self._base, self._limits = robot.base.geometry.mecanum(), robot.base.limits
         self._preview = float(self.model.dead_times.max())
-        self._wheels, self._odom, self._wheel_commands = wheels, odom, wheel_commands
+        self._wheels, self._odom, self._wheel_commands = WheelWatch(robot), odom, wheel_commands
         self._stamps = {name: StampWatch() for name in ("odom", "wheel_commands", "clock")}
         # Trajectory, start, relative: waits until its first command is due; only then a start pose is taken.
         self._waiting: tuple[Trajectory, float, bool] | None = None

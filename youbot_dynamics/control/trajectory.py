@@ -142,14 +142,6 @@ class TrajectoryLimits(Settings):
 class Trajectory:
     """Desired pose over time; before the first point it stands there, after the last one it stays.
 
-    Args:
-        times: (n,) strictly increasing, from the start of the trajectory [s].
-        poses: (n, 3) x, y, yaw in one fixed frame [m, m, rad].
-        twists: (n, 3) body twists at the points [m/s, m/s, rad/s], or None.
-
-    Attributes:
-        numbers: the same for compiled loops.
-
     Raises:
         TrajectoryError: wrong shapes, no points, numbers that are not finite or beyond 1e6, or times that do not
             increase.
@@ -160,10 +152,10 @@ class Trajectory:
         array([0.25, 0.  , 0.  ])
     """
 
-    times: Vector
-    poses: Vector
-    twists: Vector | None = None
-    numbers: TimedPath = field(init=False, repr=False)
+    times: Vector  # (n,) strictly increasing, from the start of the trajectory [s]
+    poses: Vector  # (n, 3) x, y, yaw in one fixed frame [m, m, rad]
+    twists: Vector | None = None  # (n, 3) body twists at the points [m/s, m/s, rad/s], or None
+    numbers: TimedPath = field(init=False, repr=False)  # the same for compiled loops
 
     def __post_init__(self) -> None:
         """Check shapes and order, and freeze the arrays."""

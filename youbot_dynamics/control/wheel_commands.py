@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import hypot, isfinite
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.control.phase_guard import PhaseGuard
 from youbot_dynamics.control.stamp_rhythm import StampRhythm
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -170,53 +171,34 @@ class WheelCommander:
         return WheelCommand(reached, speeds, speeds, active, limited)
 
 
-class PhaseMonitor(Protocol):
-    """Follows the wheels to see whether the roller phases that are known hold, as `estimation.phase_guard.PhaseGuard`.
-
-    Attributes:
-        lost: why the phases are not known; "" while they are.
-    """
-
-    lost: str
-
-    def update(self, stamp: float, wheel_angles: ArrayLike) -> str:
-        """Take one reading, (n,) [rad] at its stamp [s]; returns `lost`."""
-
-    def take_phases(self, phases: Vector) -> None:
-        """Go on with roller phases (n,) [rad] that were estimated while driving."""
-
-
 class BaseDriver:
     """Decides what the wheels do, and follows them for the rollers they will stand on.
 
     Args:
         robot: what is believed of it.
         settings: rate and timeout.
-        phases: watches the roller phases. The preview, and the compiler with it, is loaded only where these are known
-            or may be estimated.
-        find_phases: whether phases may be estimated while driving, for `take_phases`.
+        find_phases: whether roller phases may be estimated while driving, for `take_phases`. The preview, and the
+            compiler with it, is loaded only where they may, or where phases are known.
 
     Attributes:
         commander: which takes and limits commands.
         period: [s] between commands.
-        phases: as given.
+        phases: whether the roller phases that are known hold.
     """
 
-    def __init__(
-        self, robot: Robot, settings: CommanderSettings, phases: PhaseMonitor, find_phases: bool = False
-    ) -> None:
+    def __init__(self, robot: Robot, settings: CommanderSettings, find_phases: bool = False) -> None:
         self.period = 1.0 / settings.rate
         self.commander = WheelCommander(robot.base.geometry.mecanum(), robot.base.limits, settings.command_timeout)
-        self.phases = phases
+        self.phases = PhaseGuard(robot)
         self._robot = robot
         self._rhythm = StampRhythm()
         self._preview: RollerPreview | None = None
         self._rollers: RollerPreview | None = None  # the preview while phases are known
-        if find_phases or not phases.lost:
+        if find_phases or not self.phases.lost:
             from youbot_dynamics.control.roller_preview import RollerPreview  # with the compiler: 60 MB
 
             self._preview = RollerPreview(robot.base.geometry.wheels(), robot.base.driven(), self.period)
-            self._rollers = None if phases.lost else self._preview
+            self._rollers = None if self.phases.lost else self._preview
 
     def take_phases(self, phases: Vector) -> None:
         """Preview the rollers from now on, at phases (n,) [rad] that were estimated while driving.

@@ -4,7 +4,7 @@ The information in the data depends more on the motion than on the estimator: mo
 speeds, all axes at different frequencies. A random search, followed by changes of single amplitudes and phases,
 maximises the determinant of the information matrix of the unknowns. Limits scale the motion down; they never clip it.
 
-`youbot play` drives the base. The arm driver accepts trajectories, not torques, so `arm_excitation` is a trajectory;
+`youbot play` drives the base. The arm driver accepts trajectories, not torques, so `arm_motion` is a trajectory;
 only the simulated robot can be excited with torques.
 
 Source: system 36.
@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.control.trajectory import Program
-from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError, ProgramError
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.arm_friction import (
@@ -35,7 +34,6 @@ from youbot_dynamics.identification.arm_friction import (
 )
 from youbot_dynamics.identification.base_friction import ROLLER_DEADBAND, WHEEL_DEADBAND, FrictionModel
 from youbot_dynamics.robot import Robot
-from youbot_dynamics.robot_base import Base
 
 _SHARE = 0.8  # share of the largest speeds and accelerations that is used
 _TURN = 1.5  # largest turn of the base [rad]
@@ -46,6 +44,12 @@ _SLOWEST_SINE, _FASTEST_SINE = 0.04, 0.3  # [Hz]
 _FELT = 0.005  # [N m] smallest effect on the torques for a combination of inertial parameters to be included
 _LOOKED_AT = 0.1  # interval between the samples in the information sum [s]
 _KNOWN = 1e-6  # information added to every unknown, so that an unexcited one gives a bad value instead of infinity
+
+BASE, ARM = "excitation", "arm_excitation"  # names for `youbot play`
+_SHORTEST, _LONGEST = 20.0, 600.0  # [s]
+_SHORTEST_HOLD, _LONGEST_HOLD = 0.001, 0.1  # duration of a line [s]
+_SMALLEST_ROOM, _LARGEST_ROOM = 0.3, 10.0  # [m]
+_APPROACH = 0.2  # share of the largest joint speeds on the way to the start
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,38 +98,33 @@ class ArmExcitation:
     information: float = math.nan  # logarithm of the determinant reached; larger is better
 
 
-def arm_excitation(
-    tree: Tree,
-    friction: ArrayLike,
-    torque_limits: ArrayLike,
-    *,
-    duration: float = 60.0,
-    centre: ArrayLike = (2.95, 1.13, -2.55, 1.79, 2.92),
-    reach: ArrayLike = (1.0, 0.6, 0.8, 0.9, 1.5),
-    tries: int = 80,
-    seed: int = 0,
-) -> ArmExcitation:
-    """Find a trajectory for weight, inertia and friction of the joints.
+def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0) -> ArmExcitation:
+    """Find a trajectory for weight, inertia and friction of the arm, within angle, speed and torque limits.
 
-    Obstacles are not considered: clear the space within `reach` of the upright pose, or pass other limits.
+    Obstacles are not considered: clear the space within `robot.arm.excitation_reach` of `excitation_centre`, where the
+    motion starts and ends.
 
     Args:
-        tree: n bodies with rotor inertias and limits.
-        friction: (n, 2) expected Coulomb and viscous friction [N m, N m s/rad], for the torque limits.
-        torque_limits: (n,) [N m].
+        robot: robot with an arm of n joints; the friction that it expects counts for the torque limits.
         duration: [s].
-        centre: (n,) start pose and centre of the motion [rad].
-        reach: (n,) largest deviation from it [rad].
         tries: number of motions in the search.
         seed: random seed of the search.
 
     Raises:
-        InputError: shapes that do not fit.
+        ProgramError: the duration is out of range, or the robot has no arm.
         IdentificationError: a centre beyond the limits of the joints.
     """
+    _check("--duration", duration, _SHORTEST, _LONGEST, "s")
+    if not robot.has_arm:
+        got, remedy = f"robot {robot.robot_id}, which has none (robot.has_arm)", f"play {BASE}"
+        raise ProgramError(ARM, got=got, expected="a robot with an arm", remedy=remedy)
+    tree, joints = robot.arm.tree(), robot.arm.joints
     n = tree.nv
-    middle, widest = array("centre", centre, (n,)), array("reach", reach, (n,))
-    rubbing, strongest = array("friction", friction, (n, 2)), array("torque_limits", torque_limits, (n,))
+    middle = array("excitation_centre", robot.arm.excitation_centre, (n,))
+    widest = array("excitation_reach", robot.arm.excitation_reach, (n,))
+    rubbing = np.array([[joint.friction.coulomb, joint.friction.viscous] for joint in joints])
+    motors = [joint.motor for joint in joints]
+    strongest = np.array([motor.current_limit * motor.torque_constant * motor.gear_ratio for motor in motors])
     lower = np.array([limit.lower for limit in tree.limits])
     upper = np.array([limit.upper for limit in tree.limits])
     fastest = _SHARE * np.array([limit.velocity for limit in tree.limits])
@@ -178,21 +177,11 @@ def arm_excitation(
     return ArmExcitation(knots, middle + x, v, a, reached)
 
 
-def base_excitation(
-    base: Base,
-    friction: FrictionModel,
-    *,
-    duration: float = 60.0,
-    room: float = 1.0,
-    dt: float = 0.02,
-    tries: int = 150,
-    seed: int = 0,
-) -> Program:
+def base_program(robot: Robot, duration: float, room: float, dt: float, *, tries: int = 150, seed: int = 0) -> Program:
     """Find a program of body twists for the friction of the base: forward, sideways and turning at once.
 
     Args:
-        base: its limits of wheel speed and acceleration.
-        friction: model to be identified.
+        robot: its limits of wheel speed and acceleration, and its inertia.
         duration: [s].
         room: largest distance from the start along either axis, computed without the turns [m].
         dt: duration of each line [s].
@@ -200,8 +189,13 @@ def base_excitation(
         seed: random seed of the search.
 
     Raises:
-        ProgramError: the limits allow no motion.
+        ProgramError: duration, room or dt is out of range, or the limits allow no motion.
     """
+    _check("--duration", duration, _SHORTEST, _LONGEST, "s")
+    _check("--room", room, _SMALLEST_ROOM, _LARGEST_ROOM, "m")
+    _check("--dt", dt, _SHORTEST_HOLD, _LONGEST_HOLD, "s")
+    base = robot.base
+    friction = FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia)
     limits, jacobian = base.limits, base.geometry.mecanum().inverse_matrix
     farthest = np.array([room, room, _TURN])
     steepest = _SHARE * np.array([limits.acceleration, limits.acceleration, limits.angular_acceleration])
@@ -261,47 +255,6 @@ def _search(
         if value > reached:
             best, reached = kept, value
     return best, reached
-
-
-BASE, ARM = "excitation", "arm_excitation"  # names for `youbot play`
-_SHORTEST, _LONGEST = 20.0, 600.0  # [s]
-_SHORTEST_HOLD, _LONGEST_HOLD = 0.001, 0.1  # duration of a line [s]
-_SMALLEST_ROOM, _LARGEST_ROOM = 0.3, 10.0  # [m]
-_APPROACH = 0.2  # share of the largest joint speeds on the way to the start
-
-
-def base_program(robot: Robot, duration: float, room: float, dt: float) -> Program:
-    """Program for the friction of the base, within its limits; see `base_excitation`.
-
-    Raises:
-        ProgramError: duration [s], room [m] or dt [s] is out of range.
-    """
-    _check("--duration", duration, _SHORTEST, _LONGEST, "s")
-    _check("--room", room, _SMALLEST_ROOM, _LARGEST_ROOM, "m")
-    _check("--dt", dt, _SHORTEST_HOLD, _LONGEST_HOLD, "s")
-    base = robot.base
-    model = FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia)
-    return base_excitation(base, model, duration=duration, room=room, dt=dt)
-
-
-def arm_motion(robot: Robot, duration: float) -> ArmExcitation:
-    """Trajectory for friction and bodies of the arm, within angle, speed and torque limits of its joints.
-
-    Obstacles are not considered: clear the space that the arm reaches from its upright pose.
-
-    Raises:
-        ProgramError: the duration [s] is out of range, or the robot has no arm.
-    """
-    _check("--duration", duration, _SHORTEST, _LONGEST, "s")
-    if not robot.has_arm:
-        got, remedy = f"robot {robot.robot_id}, which has none (robot.has_arm)", f"play {BASE}"
-        raise ProgramError(ARM, got=got, expected="a robot with an arm", remedy=remedy)
-    joints = robot.arm.joints
-    friction = [[joint.friction.coulomb, joint.friction.viscous] for joint in joints]
-    motors = [joint.motor for joint in joints]
-    torques = [motor.current_limit * motor.torque_constant * motor.gear_ratio for motor in motors]
-    centre, reach = robot.arm.excitation_centre, robot.arm.excitation_reach
-    return arm_excitation(robot.arm.tree(), friction, torques, duration=duration, centre=centre, reach=reach)
 
 
 def _check(what: str, value: float, low: float, high: float, unit: str) -> None:

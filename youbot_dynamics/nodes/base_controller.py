@@ -12,7 +12,6 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
-from youbot_dynamics.estimation.phase_guard import PhaseGuard
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes._driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes._listening import listen
@@ -70,13 +69,12 @@ class BaseController(Node):
         self._config = NodeParameters(self, TABLE)
         self._robot = self._config.robot()
         settings = self._config.settings(CommanderSettings)
-        self._guard = PhaseGuard(self._robot)
         self._phases_lost = np.inf  # time at which they were [s]
         # Without phases there is nothing to compile, and the compiler with its 60 MB is not loaded.
         finds: bool = self._config["find_roller_phases"]
-        rolls = finds or not self._guard.lost
+        rolls = finds or self._robot.base.geometry.roller_phases is not None
         with first_use(self.get_logger().info) if rolls else nullcontext():
-            self._base = BaseDriver(self._robot, settings, self._guard, finds)
+            self._base = BaseDriver(self._robot, settings, finds)
         self._commander = self._base.commander
         self._config.on_change(self._retune)
         if rolls:
@@ -204,7 +202,7 @@ class BaseController(Node):
             "refusal_age_s": f"{refusal_age:.0f}",
             "window_s": f"{MEMORY:.0f}",
             "command_age_s": f"{self._commander.age(now):.2f}",
-            "roller_phases": self._guard.lost or "used",
+            "roller_phases": self._base.phases.lost or "used",
         }
         return {"commands": Status(*self._judged(now, refusal_age), values)}
 
@@ -218,8 +216,8 @@ class BaseController(Node):
             return WARN, timeout
         if refusal_age < MEMORY:
             return WARN, self._last_refusal[0]
-        if self._guard.lost and self._robot.base.geometry.roller_phases is not None:
-            lost = f"{self._guard.lost} {now - self._phases_lost:.0f} s ago"
+        if self._base.phases.lost and self._robot.base.geometry.roller_phases is not None:
+            lost = f"{self._base.phases.lost} {now - self._phases_lost:.0f} s ago"
             return WARN, f"roller phases are no longer valid: {lost}; identify them again"
         if not self._commander.enabled:
             return OK, "disabled"

@@ -16,7 +16,6 @@ from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
 from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
 from youbot_dynamics.errors import TrajectoryError
-from youbot_dynamics.estimation.wheel_watch import WheelWatch
 from youbot_dynamics.nodes import _messages as messages
 from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes._listening import listen
@@ -61,7 +60,6 @@ class TrajectoryTracker(Node):
         self._base = self._robot.base.geometry.mecanum()
         self._run = TrackingRun(
             self._robot,
-            WheelWatch(self._robot),
             *self._settings(),
             odom=self.resolve_topic_name("odom"),
             wheel_commands=self.resolve_topic_name("wheel_commands"),

@@ -1,6 +1,6 @@
 """Extended Kalman filter of an arm: positions, speeds, bristles and torque errors of its joints.
 
-    x = [q, v, z, w],   q, v, z by the implicit step of the arm driven by tau + w (see `_process`),   w' = -w / T
+    x = [q, v, z, w],   q, v, z by the implicit step of the arm driven by tau + w (see `_model`),   w' = -w / T
 
 Document 001 does not define state, H, Q, R and discretisation, and assumes that z is known. With q measured the state
 q, v, z is observable, so z is estimated. Positions are sufficient; the driver's speeds are filtered, late and coarse.
@@ -21,14 +21,15 @@ from youbot_dynamics.dynamics.lugre import friction_torque_slopes
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.estimation.arm_ekf import _joints as joint
 from youbot_dynamics.estimation.arm_ekf import _loop as loop
-from youbot_dynamics.estimation.arm_ekf._model import FRICTION_ERROR, work_for
-from youbot_dynamics.estimation.arm_ekf._process import (
+from youbot_dynamics.estimation.arm_ekf._model import (
     BRISTLE,
     ERROR,
+    FRICTION_ERROR,
     POSITION,
     SPEED,
     friction_rows,
     friction_share,
+    work_for,
 )
 from youbot_dynamics.estimation.arm_ekf._tuning import ArmEkfTuning, ArmSensors
 

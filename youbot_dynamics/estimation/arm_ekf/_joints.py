@@ -9,8 +9,19 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.estimation.arm_ekf._model import FRICTION_ERROR, LOAD_ERROR, REACH, READING, TOLD, Rules
-from youbot_dynamics.estimation.arm_ekf._process import BRISTLE, ERROR, POSITION, SPEED, Each
+from youbot_dynamics.estimation.arm_ekf._model import (
+    BRISTLE,
+    ERROR,
+    FRICTION_ERROR,
+    LOAD_ERROR,
+    POSITION,
+    REACH,
+    READING,
+    SPEED,
+    TOLD,
+    Each,
+    Rules,
+)
 from youbot_dynamics.estimation.ekf import correct_sparsely, even_out
 
 # Outcome of a message: accepted, or refused because its stamp is before or equal to the last one's, or invalid.
@@ -33,7 +44,7 @@ class Estimate(NamedTuple):
     """State that a filter keeps from message to message; every array is changed in place."""
 
     clock: Vector  # (2,) see LAST
-    mean: Vector  # (4, n), see `_process.POSITION`
+    mean: Vector  # (4, n), see `_model.POSITION`
     covariance: Vector  # (m + 1, m + 1); its last row is work space
     memory: Vector  # (6, n), see ACCELERATION
     counts: Vector  # (10,) see TAKEN

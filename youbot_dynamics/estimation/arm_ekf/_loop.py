@@ -12,10 +12,8 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.arm import DONE, ROW, ArmBody, StepWork, implicit_step, plain_recursive_step, plain_step
 from youbot_dynamics.estimation.arm_ekf import _joints as joint
 from youbot_dynamics.estimation.arm_ekf import _model as model
-from youbot_dynamics.estimation.arm_ekf import _process as process
 from youbot_dynamics.estimation.arm_ekf._joints import Estimate
-from youbot_dynamics.estimation.arm_ekf._model import Rules, Work
-from youbot_dynamics.estimation.arm_ekf._process import CONVERGED, ERROR, ITERATIONS, Each
+from youbot_dynamics.estimation.arm_ekf._model import CONVERGED, ERROR, ITERATIONS, Each, Rules, Work
 
 # Tasks of `follow`.
 WHOLE, PREDICT, READ = range(3)
@@ -129,7 +127,7 @@ def write_row(
     for i in range(len(each)):
         for k in range(4):
             row[k, i] = mean[k, i] if known else np.nan
-        row[4, i] = process.friction_share(joints[model.FRICTION_ERROR, i], load_part[i]) * row[ERROR, i]
+        row[4, i] = model.friction_share(joints[model.FRICTION_ERROR, i], load_part[i]) * row[ERROR, i]
     for i in range(len(variances)):
         variances[i] = covariance[i, i]
 
@@ -186,9 +184,9 @@ def follow(
                 clock[joint.LAST] = stamp
                 for k in range(parts):
                     torque_between(each, (k + 0.5) / parts, effort, before, torque)
-                    solved = process.is_sane(each, mean)
+                    solved = model.is_sane(each, mean)
                     if solved:
-                        process.begin_step(each, mean, a, torque, table)
+                        model.begin_step(each, mean, a, torque, table)
                         if straight:
                             end = plain_step(
                                 joint_constants, halfway, ITERATIONS, CONVERGED, dt, True, table, numbers, derivatives
@@ -199,11 +197,11 @@ def follow(
                         if not solved:  # again, with a line search
                             table[ROW.acceleration] = 0.0
                             solved = implicit_step(body, dt, True, step) == DONE
-                    if not (solved and process.total_slopes(each, derivatives, table, dt, slopes)):
+                    if not (solved and model.total_slopes(each, derivatives, table, dt, slopes)):
                         counts[joint.UNSOLVED] += 1
                         clock[joint.LAST] = np.nan
                         break
-                    process.move(each, mean, a, table, dt)
+                    model.move(each, mean, a, table, dt)
                     forget(each, remaining, joints, torque, table, mean, load_part)
                     model.spread(slopes, table, rules, noise, torque, remaining, dt, mean, covariance, first, second)
             keep_efforts(each, effort, not math.isnan(clock[joint.LAST]), before)

@@ -23,22 +23,15 @@ _OF_JOINTS = ("position_quantum", "velocity_quantum", "effort_noise")
 class ArmSensors:
     """Resolution and noise of the driver's reports for each of n joints; one number stands for all of them.
 
-    Args:
-        position_quantum: (n,) step of the positions [rad].
-        velocity_quantum: (n,) step of the speeds [rad/s].
-        effort_noise: (n,) standard deviation of the efforts [N m].
-        stamp_jitter: standard deviation of the stamps [s]; at speed v all positions of a message err by v x jitter.
-        velocity_lag: time constant of the reported speeds [s].
-
     Raises:
         ModelError: a wrong shape or a value that is not positive.
     """
 
-    position_quantum: Vector
-    velocity_quantum: Vector
-    effort_noise: Vector
-    stamp_jitter: float = 3e-4
-    velocity_lag: float = 0.010
+    position_quantum: Vector  # (n,) step of the positions [rad]
+    velocity_quantum: Vector  # (n,) step of the speeds [rad/s]
+    effort_noise: Vector  # (n,) standard deviation of the efforts [N m]
+    stamp_jitter: float = 3e-4  # standard deviation of the stamps [s]; at speed v all positions err by v x jitter
+    velocity_lag: float = 0.010  # time constant of the reported speeds [s]
 
     def __post_init__(self) -> None:
         """Check all values."""

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.control.phase_guard import RollerWatch
 from youbot_dynamics.estimation.odometry._gyro import GyroTurn
 from youbot_dynamics.estimation.odometry._slip import CoherentErrors, SlipReport, SlipSettings, SlipTest
-from youbot_dynamics.estimation.phase_guard import RollerWatch
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.roller_phase import RollingWheels
 from youbot_dynamics.parameters import Settings, setting

@@ -38,9 +38,8 @@ from youbot_dynamics.identification.least_squares import (
     Unknown,
     Whiteness,
     judge,
-    pooled,
+    pooled_estimate,
     student,
-    systematic_interval,
     undetermined,
     whiteness,
 )
@@ -67,28 +66,18 @@ KINDS = ("effective", "dead_time", "lag", "gain", "dead_band", "acceleration", "
 
 @dataclass(frozen=True, eq=False)
 class BodyAxis:
-    """Response of one axis.
+    """Response of one axis."""
 
-    Args:
-        channel: name of the axis.
-        estimates: effective delay, dead time, lag [s], gain [1], dead band [unit/s], and the largest acceleration
-            [unit/s2] and speed [unit/s] that commands reach, in the order of KINDS.
-        samples: number of readings used.
-        fastest: largest command [unit/s]; the estimates are valid up to it.
-        time: (m,) of the readings [s].
-        measured: (m,) speed [unit/s].
-        modelled: (m,) speed of the model [unit/s]; empty if nothing was fitted.
-        whiteness: of their difference, None if nothing was fitted.
-    """
-
-    channel: str
+    channel: str  # name of the axis
+    # In the order of KINDS: effective delay, dead time, lag [s], gain [1], dead band [unit/s], and the largest
+    # acceleration [unit/s2] and speed [unit/s] that commands reach
     estimates: tuple[Estimate, ...]
-    samples: int
-    fastest: float
-    time: Vector
-    measured: Vector
-    modelled: Vector
-    whiteness: Whiteness | None = None
+    samples: int  # number of readings used
+    fastest: float  # largest command [unit/s]; the estimates are valid up to it
+    time: Vector  # (m,) of the readings [s]
+    measured: Vector  # (m,) speed [unit/s]
+    modelled: Vector  # (m,) speed of the model [unit/s]; empty if nothing was fitted
+    whiteness: Whiteness | None = None  # of their difference, None if nothing was fitted
 
     def __getitem__(self, kind: str) -> Estimate:
         """Estimate of one of KINDS."""
@@ -232,12 +221,8 @@ def _combined_estimate(estimates: Sequence[Estimate]) -> Estimate:
         return replace(largest_bound, verdict=largest_bound.verdict + note)
     if len(identified) <= 1:
         return (identified or estimates)[0]
-    values = np.array([estimate.value for estimate in identified])
-    errors = np.maximum([estimate.standard_error for estimate in identified], 1e-9)
-    value, error = pooled(values, errors**2, _FREEDOM)
-    low, high = systematic_interval(
-        value, student(_FREEDOM) * error, values, np.array([estimate.interval for estimate in identified])
-    )
+    table = np.array([np.r_[estimate.value, estimate.standard_error, estimate.interval] for estimate in identified])
+    value, error, (low, high) = pooled_estimate(table, _FREEDOM, systematic=True)
     widest = max(0.5 * (estimate.interval[1] - estimate.interval[0]) for estimate in identified)
     unknown = Unknown(identified[0].name, identified[0].unit, low=0.0, resolution=widest)
     judged = judge(unknown, value, error, 0.5 * (high - low))

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from youbot_dynamics.arrays import Indices, Vector
-from youbot_dynamics.identification.delay import BLOCK, LaggedCommand, fit_fopdt, identified_together
+from youbot_dynamics.identification.delay import BLOCK, LaggedCommand, fit_fopdt, identified_together, orthogonal_size
 from youbot_dynamics.identification.least_squares import Estimate, Unknown, judge, refusal, student
 from youbot_dynamics.identification.signals import HeldCommand
 
@@ -148,7 +148,7 @@ class Fit:
         columns = self.readings.means(np.column_stack([self.readings.time, *paths]))
         covariance, freedom = _covariance(self.readings, columns, residual)
         hidden = _HIDDEN * float(np.sqrt(np.mean(self.readings.means(residual) ** 2)))
-        errors = [hypot(float(np.sqrt(covariance[k, k])), hidden / _orthogonal_size(columns, k)) for k in range(4)]
+        errors = [hypot(float(np.sqrt(covariance[k, k])), hidden / orthogonal_size(columns, k)) for k in range(4)]
         multiple, scale = student(freedom), max(abs(gain), 1e-9)
         squares = self.lag**2 + 2.0 * (float(factors[3]) - multiple * errors[3]) / scale
         aliasing_error = self._aliasing_error(sqrt(max(0.0, squares)), sent)
@@ -205,13 +205,6 @@ def _covariance(readings: Readings, columns: Vector, residual: Vector) -> tuple[
     covariance: Vector = count / freedom * (influence.T @ influence) / np.outer(norms, norms)
     # The scatter of as few blocks as values lacks directions: it is 0 there, whatever the errors are.
     return (covariance if count > size else np.full_like(covariance, np.inf)), freedom
-
-
-def _orthogonal_size(columns: Vector, k: int) -> float:
-    """RMS of the part of column k of (m, p) that no other column explains."""
-    regressors = np.delete(columns, k, axis=1)
-    orthogonal = columns[:, k] - regressors @ np.linalg.lstsq(regressors, columns[:, k], rcond=None)[0]
-    return max(float(np.sqrt(np.mean(orthogonal**2))), 1e-300)
 
 
 def compared(fit: Fit, commands: Iterable[HeldCommand]) -> tuple[Vector, Vector, float]:

@@ -4,17 +4,17 @@ from youbot_dynamics.identification.delay._estimator import DelayEstimate, estim
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
     LaggedCommand,
-    block_jackknife,
     fit_fopdt,
     identified_together,
+    orthogonal_size,
 )
 
 __all__ = [
     "BLOCK",
     "DelayEstimate",
     "LaggedCommand",
-    "block_jackknife",
     "estimate_delay",
     "fit_fopdt",
     "identified_together",
+    "orthogonal_size",
 ]

@@ -13,7 +13,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
-from scipy.special import stdtrit
 
 from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time
 from youbot_dynamics.errors import IdentificationError, InputError
@@ -26,16 +25,14 @@ from youbot_dynamics.identification.delay._fopdt import (
     refused,
 )
 from youbot_dynamics.identification.least_squares import (
-    CONFIDENCE,
     IDENTIFIED,
     WIDEST_SHARE,
     Estimate,
     Whiteness,
     needed,
-    pooled,
+    pooled_estimate,
     refusal,
     student,
-    systematic_interval,
     whiteness,
 )
 from youbot_dynamics.identification.signals import HeldCommand
@@ -61,35 +58,20 @@ _AnyEstimate = TypeVar("_AnyEstimate", "DelayEstimate", Estimate)
 
 @dataclass(frozen=True)
 class DelayEstimate:
-    """Effective delay of one channel.
+    """Effective delay of one channel."""
 
-    Args:
-        channel: its name.
-        value: the shift, dead time + lag [s]; NaN if nothing could be fitted.
-        standard_error: [s], from blocks of the residual, since single samples are correlated.
-        interval: 95 % interval [s].
-        gain: motion over command [1].
-        residual: RMS of the motion that the shifted command does not explain, in units of the motion.
-        samples: number of samples used.
-        fastest: largest command in them [unit/s]; the estimate is valid up to it.
-        verdict: "identified", or "not identifiable: " and the reason.
-        dead_time: time before any motion, with its own verdict; None if it was not requested.
-        lag: first-order time constant of the response, with its own verdict; None if it was not requested.
-        whiteness: of the residual of the model, None if nothing was fitted.
-    """
-
-    channel: str
-    value: float
-    standard_error: float
-    interval: tuple[float, float]
-    gain: float
-    residual: float
-    samples: int
-    fastest: float
-    verdict: str
-    dead_time: Estimate | None = None
-    lag: Estimate | None = None
-    whiteness: Whiteness | None = None
+    channel: str  # its name
+    value: float  # the shift, dead time + lag [s]; NaN if nothing could be fitted
+    standard_error: float  # [s], from blocks of the residual, since single samples are correlated
+    interval: tuple[float, float]  # 95 % interval [s]
+    gain: float  # motion over command [1]
+    residual: float  # RMS of the motion that the shifted command does not explain, in units of the motion
+    samples: int  # number of samples used
+    fastest: float  # largest command in them [unit/s]; the estimate is valid up to it
+    verdict: str  # "identified", or "not identifiable: " and the reason
+    dead_time: Estimate | None = None  # time before any motion, with its own verdict; None if it was not requested
+    lag: Estimate | None = None  # first-order time constant of the response, likewise
+    whiteness: Whiteness | None = None  # of the residual of the model, None if nothing was fitted
 
     @property
     def identified(self) -> bool:
@@ -291,7 +273,7 @@ def _estimate_channel(
     noise = _without_friction(residual, columns, friction, time - value)
     covariance, freedom = block_jackknife(columns, noise, time)
     error = float(np.sqrt(covariance[-1, -1]))
-    half_width = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0)) * error
+    half_width = student(freedom) * error
     interval = (value - half_width, value + half_width)
     reason = ""
     if not np.isfinite(error):
@@ -360,7 +342,7 @@ def _too_wide(value: float, half_width: float, near_zero: float) -> str:
 
 
 def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
-    """One estimate of a channel from several recordings: random-effects mean of the identified ones (`pooled`).
+    """One estimate of a channel from several recordings: random-effects mean of the identified ones.
 
     Its interval includes the scatter between the recordings; for a single one, the scatter within it. If none is
     identified, the first refusal is returned. Dead time and lag are combined in the same way, with intervals that are
@@ -397,16 +379,8 @@ def _combined(estimates: Sequence[_AnyEstimate], near_zero: float, systematic: b
     identified = [estimate for estimate in estimates if estimate.identified]
     if len(identified) <= 1:
         return (identified or estimates)[0]
-    errors = np.maximum([estimate.standard_error for estimate in identified], 1e-9)
-    value, error = pooled(np.array([estimate.value for estimate in identified]), errors**2, _FREEDOM)
-    half_width = student(_FREEDOM) * error
-    low, high = value - half_width, value + half_width
-    if systematic:
-        values, intervals = (
-            np.array([estimate.value for estimate in identified]),
-            np.array([estimate.interval for estimate in identified]),
-        )
-        low, high = systematic_interval(value, half_width, values, intervals)
+    table = np.array([np.r_[one.value, one.standard_error, one.interval] for one in identified])
+    value, _, (low, high) = pooled_estimate(table, _FREEDOM, systematic=systematic)
     reason = _too_wide(value, 0.5 * (high - low), near_zero)
     return replace(
         identified[0],

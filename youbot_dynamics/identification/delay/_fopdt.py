@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.identification.least_squares import CONFIDENCE, IDENTIFIED, WIDEST_SHARE, Estimate, refusal
+from youbot_dynamics.identification.least_squares import IDENTIFIED, WIDEST_SHARE, Estimate, refusal, student
 from youbot_dynamics.identification.signals import HeldCommand
 
 BLOCK = 0.8  # [s] several correlation times of the residual (0.1-0.3 s), so that blocks are independent
@@ -219,7 +218,7 @@ def fit_fopdt(
         reason = "the motion carries no information on the response to a change of the command"
         return *refused(reason, dead_time, lag), residual
     hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
-    covariance = covariance[-2:, -2:] + np.diag([(hidden / size) ** 2 for size in _orthogonal_sizes(slopes, 2)])
+    covariance = covariance[-2:, -2:] + np.diag([(hidden / orthogonal_size(slopes, k)) ** 2 for k in (-2, -1)])
     q = 0.5 * lag**2
     if lag <= _LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
         q = min(q, 0.5 * slope_lag**2 + float(np.linalg.lstsq(slopes, linear_residual, rcond=None)[0][-1]))
@@ -246,8 +245,8 @@ def _orders(
     low, high = _ORDERS
     if np.all(np.isfinite(covariance)):
         best_order = float(np.linalg.lstsq(columns, residual, rcond=None)[0][-1])
-        error = hypot(sqrt(covariance[-1, -1]), hidden / _orthogonal_sizes(columns, 1)[0])
-        half_width = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0)) * error
+        error = hypot(sqrt(covariance[-1, -1]), hidden / orthogonal_size(columns, -1))
+        half_width = student(freedom) * error
         low, high = (
             min(max(end, _ORDERS[0]), _ORDERS[1]) for end in (best_order - half_width, best_order + half_width)
         )
@@ -260,13 +259,11 @@ def _rms(signal: Vector) -> float:
     return float(np.sqrt(np.mean(signal**2)))
 
 
-def _orthogonal_sizes(columns: Vector, count: int) -> list[float]:
-    """RMS of the parts of the last columns of (m, p), `count` of them, that are orthogonal to all other columns."""
-    sizes = []
-    for k in range(-count, 0):
-        regressors = np.delete(columns, k, axis=1)
-        sizes.append(_rms(columns[:, k] - regressors @ np.linalg.lstsq(regressors, columns[:, k], rcond=None)[0]))
-    return sizes
+def orthogonal_size(columns: Vector, k: int) -> float:
+    """RMS of the part of column k of (m, p) that no other column explains."""
+    regressors = np.delete(columns, k, axis=1)
+    own = columns[:, k] - regressors @ np.linalg.lstsq(regressors, columns[:, k], rcond=None)[0]
+    return max(_rms(own), 1e-300)
 
 
 class _Search:
@@ -369,7 +366,7 @@ def _judged(
         freedom: its degrees of freedom.
         longest: upper bound of the search [s].
     """
-    multiple = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
+    multiple = student(freedom)
     half_width_d, half_width_q = multiple * np.sqrt(np.diag(covariance))
     correlation_d_q = covariance[0, 1] / sqrt(covariance[0, 0] * covariance[1, 1])
 

@@ -1,8 +1,8 @@
 """Linear least squares in blocks of time: mergeable sums, robust weights, intervals, whiteness and verdicts."""
 
 from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge
-from youbot_dynamics.identification.least_squares._fit import Fit, correlation, fit, least_squares
-from youbot_dynamics.identification.least_squares._recordings import ENOUGH, pooled, student, systematic_interval
+from youbot_dynamics.identification.least_squares._fit import Fit, fit, least_squares
+from youbot_dynamics.identification.least_squares._recordings import ENOUGH, pooled_estimate, student
 from youbot_dynamics.identification.least_squares._verdict import (
     CONFIDENCE,
     IDENTIFIED,
@@ -31,16 +31,14 @@ __all__ = [
     "Whiteness",
     "accumulate",
     "alike",
-    "correlation",
     "fit",
     "judge",
     "least_squares",
     "merge",
     "needed",
-    "pooled",
+    "pooled_estimate",
     "refusal",
     "student",
-    "systematic_interval",
     "undetermined",
     "whiteness",
     "with_unit",

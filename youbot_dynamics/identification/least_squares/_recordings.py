@@ -68,19 +68,24 @@ def pooled(values: Vector, variances: Vector, freedom: float, weights: Vector | 
     return float(share @ values), float(np.sqrt(variance)) * student(of_all) / student(freedom)
 
 
-def systematic_interval(value: float, half_width: float, values: Vector, intervals: Vector) -> tuple[float, float]:
-    """Ends of the interval of a value pooled from recordings, where a part of their errors is the same in all of them.
-
-    It reaches as far as those of the recordings do in the mean: what they have in common does not average out.
+def pooled_estimate(
+    table: Vector, freedom: float, *, systematic: bool = False
+) -> tuple[float, float, tuple[float, float]]:
+    """Pooled value of recordings, its standard error by `pooled`, and its interval.
 
     Args:
-        value: pooled.
-        half_width: by the scatter within and between the recordings.
-        values: (r,) of the recordings.
-        intervals: (r, 2) of the recordings.
+        table: (r, 4) of the recordings, r >= 2: value, standard error, ends of the interval.
+        freedom: degrees of freedom of the errors together.
+        systematic: whether a part of the errors is the same in all recordings. It does not average out: the interval
+            then reaches as far as those of the recordings do in the mean.
     """
-    low, high = np.mean(np.abs(intervals - values[:, None]), axis=0).tolist()
-    return value - max(half_width, low), value + max(half_width, high)
+    values, errors = np.ascontiguousarray(table[:, :2].T)
+    value, error = pooled(values, np.maximum(errors, 1e-9) ** 2, freedom)
+    low = high = student(freedom) * error
+    if systematic:
+        below, above = np.mean(np.abs(table[:, 2:] - values[:, None]), axis=0).tolist()
+        low, high = max(low, below), max(high, above)
+    return value, error, (value - low, value + high)
 
 
 def student(freedom: float) -> float:

@@ -37,23 +37,14 @@ _MOST_PATHS = 12  # recordings whose paths are drawn; those of a fleet would fil
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """The outcome of `identify`.
+    """The outcome of `identify`."""
 
-    Args:
-        result: parameters with intervals and verdicts.
-        stages: findings of each stage, with curves and correlations.
-        paths: recorded drives by the name of their recording.
-        notes: for the reader of the report.
-        warnings: about the data.
-        robot: as known before.
-    """
-
-    result: Result
-    stages: tuple[StageResult, ...]
-    paths: dict[str, RecordedPath]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    robot: Robot
+    result: Result  # parameters with intervals and verdicts
+    stages: tuple[StageResult, ...]  # findings of each stage, with curves and correlations
+    paths: dict[str, RecordedPath]  # recorded drives by the name of their recording
+    notes: tuple[str, ...]  # for the reader of the report
+    warnings: tuple[str, ...]  # about the data
+    robot: Robot  # as known before
 
     @property
     def products(self) -> dict[str, object]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import optimize
@@ -70,14 +70,17 @@ class HeatRun:
     housing: Vector | None = None  # (n,) [degC], None if not measured
     # [degC]; None: the motor started at the unknown air temperature, so readings are relative to a constant
     ambient: float | None = None
+    _readings: Vector = field(init=False, repr=False)  # (n, 2) of winding and housing
 
     def __post_init__(self) -> None:
         """Check shapes, times and currents; any temperature may be missing."""
         time = array("time", self.time, (None,))
-        columns = {name: column for name in ("winding", "housing") if (column := getattr(self, name)) is not None}
-        for name, column in columns.items():
-            array(name, np.nan_to_num(column), time.shape)
-            object.__setattr__(self, name, np.asarray(column, dtype=np.float64))
+        readings = np.full((len(time), 2), np.nan)
+        for k, (name, column) in enumerate((("winding", self.winding), ("housing", self.housing))):
+            if column is not None:
+                array(name, np.nan_to_num(column), time.shape)
+                readings[:, k] = column
+        object.__setattr__(self, "_readings", readings)
         object.__setattr__(self, "time", time)
         object.__setattr__(self, "current", array("current", self.current, time.shape))
         if np.any(np.diff(time) < 0.0):
@@ -85,10 +88,8 @@ class HeatRun:
 
     def first(self) -> float:
         """Initial temperature [degC]: the first reading."""
-        for column in (self.winding, self.housing):
-            if column is not None and np.any(np.isfinite(column)):
-                return float(column[np.isfinite(column)][0])
-        return math.nan
+        read = self._readings.T[np.isfinite(self._readings.T)]
+        return float(read[0]) if len(read) else math.nan
 
     def rises(self, values: Vector, coefficient: float) -> Vector:
         """Temperatures (n, 2) [degC] of winding and housing for heating, time constants and capacity ratio (4,)."""
@@ -114,8 +115,7 @@ class HeatRun:
         start = self.first()
         if self.ambient is None:
             return 0, start, start
-        unread = np.full(len(self.time), np.nan)
-        table = np.column_stack([unread if column is None else column for column in (self.winding, self.housing)])
+        table = self._readings
         first = int(np.argmax(np.any(np.isfinite(table), axis=1)))
         known = table[first][np.isfinite(table[first])]
         winding, housing = np.where(np.isfinite(table[first]), table[first], known[0] if len(known) else start).tolist()
@@ -123,19 +123,12 @@ class HeatRun:
 
     def misfit(self, values: Vector, coefficient: float) -> Vector:
         """Model minus reading (m,) [K] for all readings; without its mean if the ambient temperature is unknown."""
-        readings = [np.nan if column is None else column for column in (self.winding, self.housing)]
-        residuals = self.rises(values, coefficient)
-        for k, column in enumerate(readings):
-            residuals[:, k] -= column
-        return np.nan_to_num(
-            np.clip(self.at_readings(residuals), -_LARGEST_RESIDUAL, _LARGEST_RESIDUAL), nan=_LARGEST_RESIDUAL
-        )
+        residuals = self.at_readings(self.rises(values, coefficient) - self._readings)
+        return np.nan_to_num(np.clip(residuals, -_LARGEST_RESIDUAL, _LARGEST_RESIDUAL), nan=_LARGEST_RESIDUAL)
 
     def at_readings(self, table: Vector) -> Vector:
         """Values (m,) of a table (n, 2) at the readings, without their mean if the ambient temperature is unknown."""
-        columns = ((k, column) for k, column in enumerate((self.winding, self.housing)) if column is not None)
-        parts = [table[np.isfinite(column), k] for k, column in columns]
-        values = np.concatenate(parts) if parts else np.zeros(0)
+        values: Vector = table.T[np.isfinite(self._readings.T)]
         return values - values.mean() if self.ambient is None and len(values) else values
 
     def shared_errors(self, values: Vector, coefficient: float) -> tuple[Vector, Vector]:
@@ -161,25 +154,23 @@ class HeatRun:
         read_times = self.read_times()
         second_half = self.time >= 0.5 * (read_times.min() + read_times.max())
 
-        def selected(column: Vector | None) -> Vector | None:
-            if column is None:
-                return None
+        def selected(column: Vector) -> Vector:
             part: Vector = np.where(second_half == bool(half), column, np.nan)
             first = int(np.argmax(np.isfinite(column)))
             part[first] = column[first]
             return part
 
-        return dataclasses.replace(self, winding=selected(self.winding), housing=selected(self.housing))
+        winding, housing = (selected(column) for column in self._readings.T)
+        return dataclasses.replace(self, winding=winding, housing=housing)
 
     def spread(self) -> Vector:
         """Each reading (m,) minus the mean of its column [K], in the order of `misfit`."""
-        columns = [column[np.isfinite(column)] for column in (self.winding, self.housing) if column is not None]
+        columns = [column[np.isfinite(column)] for column in self._readings.T]
         return np.concatenate([column - column.mean() for column in columns if len(column)] or [np.zeros(0)])
 
     def read_times(self) -> Vector:
         """Time (m,) of each reading, in the order of `misfit` [s]."""
-        columns = [column for column in (self.winding, self.housing) if column is not None]
-        return np.concatenate([self.time[np.isfinite(column)] for column in columns]) if columns else np.zeros(0)
+        return np.concatenate([self.time[np.isfinite(column)] for column in self._readings.T])
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,6 @@ from youbot_dynamics.estimation.odometry import (
     OdometryState,
     SlipSettings,
 )
-from youbot_dynamics.estimation.phase_guard import PhaseGuard
-from youbot_dynamics.estimation.wheel_watch import WheelWatch
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.arm import ArmDriver
 from youbot_dynamics.simulation.driver_reports import JointReport
@@ -229,9 +227,9 @@ class _LockStep:
         self._driver_base = robot.driver.mecanum()
         settings = setup.odometry_settings, setup.slip_settings, setup.gyro_settings
         self._estimator = BaseEstimator(robot, *settings, find_phases=setup.find_phases)
-        self._base = BaseDriver(robot, setup.commander_settings, PhaseGuard(robot), setup.find_phases)
+        self._base = BaseDriver(robot, setup.commander_settings, setup.find_phases)
         self._base.commander.offer("tracker", np.zeros(3), 0.0)
-        self._run = TrackingRun(robot, WheelWatch(robot), setup.tracker_settings, RunSettings(rate=rate))
+        self._run = TrackingRun(robot, setup.tracker_settings, RunSettings(rate=rate))
         self._run.take_odometry(0.0, 0.0, np.zeros(3))
         self._start = self._run.earliest_start(setup.rest)
         self._run.accept(trajectory, self._start, 0.0, relative=False)

@@ -14,8 +14,8 @@ from tracking_runs import ContactBaseOnly, knowing
 
 from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory, read_program
+from youbot_dynamics.control.wheel_watch import WheelWatch
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.estimation.wheel_watch import WheelWatch
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.faults import parse_faults
