@@ -381,9 +381,12 @@ def open_sources(path: Path, files: Sequence[Path]) -> tuple[list[Source], str]:
         except DamagedError as error:
             if not files:
                 raise
-            if "missing" in error.got:
-                lost = error.got
+            lost = error.got
     sources, unreadable = open_files(files)
+    if unreadable or any(source.lost for source in sources):  # which explains it, but for a file that is not there
+        lost = lost if "missing" in lost else ""
+    elif lost and "missing" not in lost:
+        lost = f"metadata.yaml is not used: {lost}"
     return sources, "; ".join(part for part in (lost, unreadable) if part)
 
 
