@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 import os
 import secrets
+import shutil
 import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -134,3 +138,43 @@ def write_atomically(path: Path | str, content: str | bytes, *, durable: bool = 
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def written_together(folder: Path, folders: tuple[str, ...] = ()) -> Iterator[Path]:
+    """Write several files so that all arrive, or, after an error such as a full disk, none.
+
+    Args:
+        folder: for the files, made if needed.
+        folders: names of folders in it that are replaced as a whole; the draft begins with copies of them.
+
+    Yields:
+        A hidden draft in `folder`; at the end its contents replace those of the same names.
+
+    Raises:
+        OutputError: there is something that is no regular file.
+        OSError: the folder or the disk refuses.
+    """
+    made = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    hidden = Path(tempfile.mkdtemp(prefix=".", suffix=".tmp", dir=folder))
+    draft, old = hidden / "draft", hidden / "old"
+    try:
+        draft.mkdir()
+        old.mkdir()
+        for name in folders:
+            if (folder / name).is_dir():
+                shutil.copytree(folder / name, draft / name)
+        yield draft
+        parts = sorted(draft.iterdir(), key=Path.is_file)  # folders first: a file in their place refuses them
+        places = [folder / part.name if part.is_dir() else place_to_write(folder / part.name) for part in parts]
+        for name in folders:
+            if (folder / name).is_dir():
+                (folder / name).rename(old / name)
+        for part, place in zip(parts, places, strict=True):
+            shutil.move(part, place) if part.is_file() else part.rename(place)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+        if made:
+            with suppress(OSError):  # not empty: all went well
+                folder.rmdir()

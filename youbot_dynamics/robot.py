@@ -103,6 +103,7 @@ class Driver:
             ("wheel_joints", self.wheel_joints),
             ("arm_joints", self.arm_joints),
             ("array_order", self.array_order),
+            ("wheel_joints and arm_joints", (*self.wheel_joints, *self.arm_joints)),
         ):
             if twice := doubled(names):
                 thing, remedy = f"parameter robot.driver.{what}", "give each joint its own name"

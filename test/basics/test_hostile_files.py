@@ -7,6 +7,7 @@ import errno
 import io
 import json
 import os
+import resource
 import socket
 import sqlite3
 import stat
@@ -32,6 +33,7 @@ from youbot_dynamics.errors import OutputError, ParameterError, RecordingError, 
 from youbot_dynamics.files import FACTOR_VARIABLE, write_atomically
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.least_squares import Estimate
+from youbot_dynamics.identification.pipeline import Identification
 from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.parameter_file import read_sections, write_parameters
@@ -40,6 +42,8 @@ from youbot_dynamics.recording.bounds import ALLOWANCE, LARGEST_CHUNK
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import twist_cdr
 from youbot_dynamics.recording.text_log import read_text_log
+from youbot_dynamics.report import write_outputs
+from youbot_dynamics.robot import load_robot
 
 START = 1_700_000_000_000_000_000
 TWIST = "geometry_msgs/msg/Twist"
@@ -458,6 +462,31 @@ def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     write_atomically(tmp_path / "link", "new")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_text() == "new"
+
+
+def outputs(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_of_the_outputs_on_a_full_disk_none_is_written_and_an_earlier_result_stays(tmp_path: Path) -> None:
+    found = Identification(Result("youbot", (), ("delay",), {}, {}, ()), (), {}, (), (), load_robot())
+    (tmp_path / "old" / "exports").mkdir(parents=True)
+    for name in ("result.yaml", "result.json", "exports/nav2.yaml", "exports/my_notes.txt"):
+        (tmp_path / "old" / name).write_text("mine")
+    before = outputs(tmp_path / "old")
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, most[1]))  # report.html is larger, the others are not
+    try:
+        for place in ("new", "old"):
+            with pytest.raises(RecordingError, match=f"{place}: got File too large.*nothing was written"):
+                write_outputs(tmp_path / place, found, (), "x")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert list(tmp_path.iterdir()) == [tmp_path / "old"] and outputs(tmp_path / "old") == before
+    write_outputs(tmp_path / "old", found, (), "x")
+    after = outputs(tmp_path / "old")
+    assert set(after) == {"result.yaml", "result.json", "report.html", "exports/my_notes.txt"}
+    assert "mine" not in (after["result.yaml"], after["result.json"])
 
 
 # --- the terminal

@@ -102,6 +102,13 @@ def test_a_refused_fact_names_its_file_and_line(tmp_path: Path, role: str, line:
         load_robot(**{role: path})
 
 
+def test_a_wheel_that_is_also_a_joint_of_the_arm_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text("/**:\n  ros__parameters:\n    robot.driver.wheel_joints: ['arm_joint_1', 'b', 'c', 'd']\n")
+    with pytest.raises(ParameterError, match="wheel_joints and arm_joints: got arm_joint_1 twice"):
+        load_robot(params_file=path)
+
+
 def test_of_a_fact_given_twice_the_later_counts_and_its_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     section = "  ros__parameters:\n    robot.base.mass: "

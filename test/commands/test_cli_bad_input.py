@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -315,6 +316,21 @@ def test_a_recording_of_nothing_ends_and_says_why(tmp_path):
     assert "/odom" in line
     for wait in ("0", "-1", "nan"):
         assert "--wait" in refusal("record", "--out", tmp_path / "drive", "--wait", wait)
+
+
+def test_ctrl_c_while_the_program_is_imported_is_one_line():
+    command = [sys.executable, "-X", "importtime", "-m", "youbot_dynamics.commands.main", "identify"]
+    child = subprocess.Popen(
+        [*command, "x", "--out", "y"],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while "youbot_dynamics.commands" not in child.stderr.readline():
+        assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    said = [line for line in child.communicate(timeout=60)[1].splitlines() if not line.startswith("import time:")]
+    assert (child.returncode, said) == (130, ["interrupted"])
 
 
 def test_the_shell_completes_verbs_and_options(tmp_path):

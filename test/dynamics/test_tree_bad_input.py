@@ -70,6 +70,11 @@ def test_a_tree_that_cannot_be_is_refused_by_the_name_of_the_body(changes: dict[
         build(**changes)
 
 
+def test_a_tree_of_nothing_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match="parents: got None; expected a list"):
+        Tree.from_arrays(None, [], [], [], [], [], [])  # type: ignore[arg-type]
+
+
 def test_a_tree_needs_a_body() -> None:
     with pytest.raises(ModelError, match="tree: got no body; expected at least one"):
         Tree.from_arrays([], [], np.zeros((0, 3)), np.zeros((0, 4, 4)), [], np.zeros((0, 3)), np.zeros((0, 3, 3)))

@@ -130,6 +130,13 @@ def test_shapes_and_kinds_are_checked():
         estimate_delay(time, rich(time), time, rich(time), channels=["x", "y"])
 
 
+@pytest.mark.parametrize("name", ["model", "measured_is"])
+def test_a_choice_that_is_no_text_is_refused_by_name(name):
+    rows = np.arange(4.0)
+    with pytest.raises(InputError, match=f"{name}: got array"):
+        estimate_delay(rows, rows, rows, rows, **{name: rows})
+
+
 def test_a_channel_that_is_commanded_only_after_the_last_reading_is_refused_alone():
     sent = np.arange(0.0, 60.0, PERIOD)
     seen = sent[sent < 35.0]

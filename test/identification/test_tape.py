@@ -245,6 +245,9 @@ def test_legs_of_a_recording_are_what_lies_between_two_rests(tmp_path, capsys):
     assert known.lateral_factor == pytest.approx(0.955, rel=0.01)
     assert lever_of(known.mecanum()) == pytest.approx(lever_of(BASE), rel=0.02)
     assert "the mean radius of the wheels alone" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as end:
+        main([*words, "--write", str(tmp_path / "geometry.yaml")])
+    assert end.value.code == 1 and "name another one, or add --overwrite" in capsys.readouterr().err
     one = recorded(tmp_path / "one", ((FORWARD, 1.0),))
     with pytest.raises(SystemExit) as end:
         main([*words[:3], str(one), "--forward", "1.0"])

@@ -98,6 +98,14 @@ def test_the_base_excitation_is_written_without_ros_and_other_programs_are_not(t
     target = tmp_path / "drive.txt"
     assert exit_code("play", "excitation", "--duration", "20", "--room", "0.5", "--write", target) == 0
     assert str(target) in capsys.readouterr().err.replace("\n", "") and len(target.read_text().splitlines()) == 1001
+    before = target.read_text()
+    words = ("play", "excitation", "--duration", "21", "--room", "0.5", "--write", target)
+    assert exit_code(*words) == 1
+    assert "drive.txt: got an existing file; expected a new one" in capsys.readouterr().err
+    assert target.read_text() == before
+    assert exit_code(*words, "--overwrite") == 0
+    assert target.read_text() != before
+    capsys.readouterr()
     assert exit_code("play", "combined", "--write", tmp_path / "other") == 1
     assert "excitation or arm_excitation" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()

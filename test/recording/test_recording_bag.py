@@ -180,6 +180,21 @@ def test_compressed_bags_are_read(tmp_path: Path, storage: str, compression: str
     assert recording.sha256 == hashlib.sha256(data.read_bytes()).hexdigest()
 
 
+@pytest.mark.parametrize("storage", ["MCAP", "SQLITE3"])
+def test_a_compressed_file_without_its_metadata_asks_to_be_unpacked(tmp_path: Path, storage: str) -> None:
+    folder = rosbags_copy(tmp_path / "small", drive(20), storage, "FILE")
+    (folder / "metadata.yaml").unlink()
+    file = next(folder.iterdir())
+    for path in (folder, file):
+        with pytest.raises(RecordingError, match=f"{file.name}: got a file compressed as a whole.*zstd -d {file.name}"):
+            open_bag(path)
+
+
+def test_a_name_too_long_for_any_file_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="no such file or folder"):
+        open_bag(tmp_path / ("x" * 300))
+
+
 def test_fast_joint_decoder_agrees_with_rosbags_for_every_kind_of_message(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     messages, expected = [], []

@@ -173,6 +173,14 @@ def test_a_file_named_by_metadata_but_missing_is_said(tmp_path: Path) -> None:
     assert "moved_0.mcap" in recording.lost
 
 
+def test_metadata_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+    file = record(tmp_path / "run")
+    listing = file.with_name("metadata.yaml")
+    listing.write_text(listing.read_text().replace("message_count: ", "message_count: &count ", 1) + "  more: *count\n")
+    recording = open_bag(tmp_path / "run")
+    assert recovered(recording) > 0 and recording.lost.startswith("metadata.yaml is not used: ")
+
+
 def test_a_repaired_copy_beside_the_original_is_not_read_twice(tmp_path: Path) -> None:
     file = record(tmp_path / "twice")
     shutil.copy(file, file.with_name("repaired.mcap"))

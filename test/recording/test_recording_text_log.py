@@ -176,6 +176,11 @@ def test_a_header_without_a_name_is_reported(tmp_path: Path) -> None:
     assert "header 't,enc' without encoder" in text and "the names t, encoder" in text
 
 
+def test_a_header_with_one_name_twice_is_not_guessed(tmp_path: Path) -> None:
+    text = str(fault(write(tmp_path, "t,enc,enc\n0,1,5\n1,2,6\n"), "time=t,position.wheel_joint_fl=enc"))
+    assert "header 't,enc,enc': got 'enc' twice; expected once; rename one of them" in text
+
+
 @pytest.mark.parametrize("delimiter", [";", "\t"])
 @pytest.mark.parametrize("columns", ["time,command.x,measured.x", "time=t,measured.x=x,command.x=u"])
 def test_decimal_commas_are_read(tmp_path: Path, delimiter: str, columns: str) -> None:

@@ -246,3 +246,9 @@ def test_what_is_no_robot_truth_driver_or_trajectory_is_refused_by_name(wrong):
     ):
         with pytest.raises(InputError, match=rf"^{name}: got .*; expected a youbot_dynamics.*\.{kind}$"):
             refused()
+
+
+def test_a_bag_of_no_drive_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="drive: got None"):
+        write_bag(None, load_robot(), tmp_path / "bag")  # type: ignore[arg-type]
+    assert not any(tmp_path.iterdir())

@@ -9,6 +9,7 @@ import pytest
 from base_drives import DRIVER, busy_steps, cruise
 
 from youbot_dynamics.errors import InputError
+from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant, SlipEvent, counted_wheel_speeds
 from youbot_dynamics.simulation.base._dynamics import lost_shares
 from youbot_dynamics.simulation.truth import BaseTruth, load_truth
@@ -118,3 +119,8 @@ def test_the_share_of_a_step_is_what_of_it_the_event_covers() -> None:
 def test_events_that_cannot_be_are_refused(arguments: tuple, thing: str) -> None:
     with pytest.raises(InputError, match=f"{thing} of a slip event"):
         SlipEvent(*arguments)
+
+
+def test_slips_that_are_no_list_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match="slips: got None; expected a list of SlipEvent"):
+        BasePlant(load_truth(1), load_robot().driver, 1, slips=None)  # type: ignore[arg-type]

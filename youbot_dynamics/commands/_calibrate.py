@@ -6,7 +6,7 @@ import argparse
 import math
 from collections.abc import Sequence
 
-from youbot_dynamics.commands._terminal import announce, print_findings
+from youbot_dynamics.commands._terminal import announce, new_file, print_findings
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.identification.calibration import TapeLeg, recorded_legs, tape_findings
 from youbot_dynamics.identification.result import Result
@@ -27,6 +27,8 @@ def calibrate_command(given: argparse.Namespace, ros_arguments: Sequence[str]) -
     for name, value in (("distance-error", given.distance_error), ("angle-error", given.angle_error)):
         if not 0.0 < value < math.inf:
             raise ParameterError(f"--{name}", got=f"{value:g}", expected="a number above 0")
+    if given.write is not None:
+        new_file("--write", given.write, given.overwrite)
     errors = dict.fromkeys(("forward", "sideways"), given.distance_error)
     errors["turn"] = math.radians(given.angle_error)
     robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from youbot_dynamics.commands._terminal import announce
+from youbot_dynamics.commands._terminal import announce, new_file
 from youbot_dynamics.errors import ProgramError
 from youbot_dynamics.identification.excitation import ARM, BASE, arm_motion, base_program, write_goal, write_program
 from youbot_dynamics.resources import robot_path
@@ -38,7 +38,9 @@ def write_excitation(given: argparse.Namespace) -> int:
     Raises:
         ProgramError: the program is an existing file, duration or room are out of range, the motion is too fast for the
             robot, or the file cannot be written.
+        OutputError: the file exists, and --overwrite was not given.
     """
+    new_file("--write", given.write, given.overwrite)
     try:
         _write(given)
     except OSError as problem:

@@ -21,7 +21,7 @@ from youbot_dynamics.errors import ParameterError, RecordingError
 from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.friction_feedforward import FrictionFeedforward
 from youbot_dynamics.estimation.replay import ArmLog, ArmReplay, MotorReadings, replay_arm
-from youbot_dynamics.files import write_atomically
+from youbot_dynamics.files import write_atomically, written_together
 from youbot_dynamics.identification.reading import (
     Opened,
     Options,
@@ -281,10 +281,10 @@ def replay_command(given: argparse.Namespace) -> int:
             step("drawing the report")
             provenance = {**opened.provenance, "youbot_dynamics": __version__, **_files(given)}
             page = replay_page(f"Replay of {given.log.name}", replay, robot, provenance, opened.warnings)
-            given.out.mkdir(parents=True, exist_ok=True)
             step("writing the estimates")
-            _write_estimates(given.out / _BAG, replay, robot, opened.origin)
-            write_atomically(given.out / "report.html", page)
+            with written_together(given.out) as draft:
+                _write_estimates(draft / _BAG, replay, robot, opened.origin)
+                write_atomically(draft / "report.html", page)
     if given.json:
         sys.stdout.write(as_json(replay, opened))
     else:

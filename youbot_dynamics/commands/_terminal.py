@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from youbot_dynamics.errors import printable
+from youbot_dynamics.errors import OutputError, printable
+from youbot_dynamics.files import place_to_write
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.stages import STAGES
@@ -44,6 +46,17 @@ def steps(title: str) -> Iterator[Steps]:
     progress = Progress(*columns, console=CONSOLE, transient=True)
     with progress if CONSOLE.is_terminal else nullcontext():
         yield Steps(title, progress)
+
+
+def new_file(option: str, path: Path, overwrite: bool) -> None:
+    """Check before any work that a file may be written where an option names it.
+
+    Raises:
+        OutputError: there is something that is no regular file, or a file that is not to be replaced.
+    """
+    if place_to_write(path).exists() and not overwrite:
+        remedy = "name another one, or add --overwrite"
+        raise OutputError(f"{option} {path}", got="an existing file", expected="a new one", remedy=remedy)
 
 
 def announce(message: str) -> None:

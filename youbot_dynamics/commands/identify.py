@@ -158,7 +158,8 @@ class _Session:
         finally:
             # Not SIGINT: a process that is still importing would print a traceback.
             stop(recorder, signal.SIGTERM)
-        return 1 if self._flag.set else self._fit()
+        code = 1 if self._flag.set else self._fit()
+        return 1 if self._flag.set else code
 
     def _resolved(self, name: str) -> str:
         """Full name of a topic of this robot."""

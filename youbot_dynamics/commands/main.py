@@ -12,6 +12,7 @@ from pathlib import Path
 
 from youbot_dynamics import __version__
 from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES, BringupOptions, existing_file, namespace_arguments
+from youbot_dynamics.commands import INTERRUPTED, imported
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, did_you_mean, missing_package
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.resources import robot_path
@@ -35,8 +36,8 @@ examples:
   youbot calibrate --tape --write geometry.yaml   wheel radius, lateral factor and lever with a tape measure
   youbot bringup --robot mock --result-file found/result.yaml
 
-exit codes: 0 done, 1 refused or failed (one line gives the reason) or interrupted, 2 wrong usage,
-            3 finished, but at least one value is not identifiable
+exit codes: 0 done, 1 refused or failed (one line gives the reason), 2 wrong usage,
+            3 finished, but at least one value is not identifiable, 130 interrupted
 """
 
 
@@ -266,6 +267,7 @@ def _add_play(verbs) -> None:
         metavar="FILE",
         help="write an excitation to a file instead of playing it: a program, or a goal of FollowJointTrajectory",
     )
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing file of --write")
     _add_robot_files(parser, " (limits)")
     _add_namespace(parser)
 
@@ -340,6 +342,7 @@ def _add_calibrate(verbs) -> None:
     )
     parser.add_argument("--angle-error", type=float, default=1.0, help="standard error of a turn [degree] (default: 1)")
     parser.add_argument("--write", type=_path, metavar="FILE", help="write what is identified to a parameter file")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing file of --write")
     _add_robot_files(parser)
     _add_namespace(parser)
 
@@ -367,6 +370,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit with its exit code."""
     given = _parse(sys.argv[1:] if arguments is None else arguments)
     try:
+        imported()
         code = _run(given)
     except YoubotDynamicsError as problem:
         print(f"error: {problem}", file=sys.stderr)
@@ -386,7 +390,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        code = 1
+        code = INTERRUPTED
     sys.exit(code)
 
 

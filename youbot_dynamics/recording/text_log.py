@@ -305,6 +305,10 @@ def _placed(columns: tuple[_Column, ...], head: str, delimiter: str | None) -> t
     names = _fields(head.lstrip("#% "), delimiter)
     if not all(column.header in names for column in columns):
         return ()
+    twice = next((column.header for column in columns if names.count(column.header) > 1), "")
+    if twice:
+        remedy = "rename one of them in the file, or give --columns by position"
+        raise RecordingError(f"header {head.strip()[:80]!r}", got=f"{twice!r} twice", expected="once", remedy=remedy)
     return tuple(replace(column, place=names.index(column.header)) for column in columns)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.files import place_to_write, write_atomically
+from youbot_dynamics.files import place_to_write, write_atomically, written_together
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison
 from youbot_dynamics.identification.export import export_all
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
@@ -114,7 +114,7 @@ def write_outputs(
 ) -> None:
     """Write result.yaml, result.json, exports/ and report.html into a folder, which is created if needed.
 
-    Each file is written completely or not at all.
+    After an error, such as a full disk, none of them is written.
 
     Args:
         folder: for the files; its earlier result is replaced.
@@ -139,18 +139,20 @@ def write_outputs(
     for k, source in enumerate(result.sources, 1):
         provenance |= {f"recording {k}": source.path, f"sha256 {k}": source.sha256}
         provenance |= {f"clock {k}": source.clock} if source.clock else {}
+    place_to_write(folder / "result.yaml")
+    used = str(folder / "result.yaml")
+    text = identification_page(title, identification, comparisons, {**provenance, **versions()}, truth, used, robot)
     try:
-        place_to_write(folder / "result.yaml")
-        folder.mkdir(parents=True, exist_ok=True)
-        write_result(folder, result)
-        export_all(folder, result, identification.robot, identification.products, identified_mjcf)
-        from_where = {**provenance, **versions()}
-        used = str(folder / "result.yaml")
-        text = identification_page(title, identification, comparisons, from_where, truth, used, robot)
-        write_atomically(folder / "report.html", text)
+        with written_together(folder, ("exports",)) as draft:
+            write_result(draft, result)
+            export_all(draft, result, identification.robot, identification.products, identified_mjcf)
+            write_atomically(draft / "report.html", text)
     except OSError as problem:
         raise RecordingError(
-            f"output folder {folder}", got=str(problem.strerror), expected="a folder that can be written"
+            f"output folder {folder}",
+            got=problem.strerror or str(problem),
+            expected="a folder that can be written, with some free space",
+            remedy="free space there or name another folder; nothing was written",
         ) from None
 
 

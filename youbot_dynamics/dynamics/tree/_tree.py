@@ -8,14 +8,14 @@ Source: Featherstone 2008; document 002 A.2, A.3, A.5, systems 18-23, 26.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import MadeOfArguments, Vector, array, scalar
+from youbot_dynamics.arrays import MadeOfArguments, Vector, array, excerpt, scalar
 from youbot_dynamics.dynamics.rigid_body import point_inertia
 from youbot_dynamics.dynamics.tree import _rows as kernels
 from youbot_dynamics.dynamics.tree._bodies import (
@@ -112,6 +112,9 @@ class Tree(MadeOfArguments):
             ModelError: a loop, an unknown joint type, an invalid axis or rotation, or an inertia that no body can have.
             InputError: a wrong shape or a number that is not finite.
         """
+        for what, given in (("parents", parents), ("joint_types", joint_types)):
+            if not isinstance(given, Sized):
+                raise InputError(what, got=excerpt(given), expected="a list with one for each body")
         n = len(parents)
         named = tuple(names) if names is not None else tuple(f"body_{i}" for i in range(n))
         if len(named) != n or len(joint_types) != n:

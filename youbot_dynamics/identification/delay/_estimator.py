@@ -137,10 +137,10 @@ def estimate_delay(
 
     Source: systems 32, 33; document 003.
     """
-    if measured_is not in ("velocity", "position"):
-        raise InputError("measured_is", got=repr(measured_is), expected="'velocity' or 'position'")
-    if model not in ("delay", "fopdt"):
-        raise InputError("model", got=repr(model), expected="'delay' or 'fopdt'")
+    if not isinstance(measured_is, str) or measured_is not in ("velocity", "position"):
+        raise InputError("measured_is", got=excerpt(measured_is), expected="'velocity' or 'position'")
+    if not isinstance(model, str) or model not in ("delay", "fopdt"):
+        raise InputError("model", got=excerpt(model), expected="'delay' or 'fopdt'")
     longest = positive_time("longest", longest)
     sent, stamps = _numbers("command_time", command_time), _numbers("measured_time", measured_time)
     commands, motions = _columns("command", command, sent), _columns("measured", measured, stamps)

@@ -33,7 +33,7 @@ def expand(paths: Sequence[Path]) -> list[Path]:
     recordings: list[Path] = []
     seen: set[Path] = set()
     for path in paths:
-        if "\0" in str(path) or not path.exists():
+        if not os.path.exists(path):  # also of a name that is too long or has a null character
             raise RecordingError(str(path), got="no such file or folder", remedy="check the path of the recording")
         if path.is_dir():
             before = len(seen)

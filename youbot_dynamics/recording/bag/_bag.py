@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -283,6 +285,7 @@ def _numbers(values: Vector) -> Vector:
 
 
 _MAGIC = {".mcap": b"\x89MCAP0\r\n", ".db3": b"SQLite format 3\x00", ".bag": b"#ROSBAG V"}
+_ZSTD = b"\x28\xb5\x2f\xfd"
 _DATA_FILE = re.compile(r"\.(mcap|db3)(\.zstd)?$")
 _EXPECTED = "a rosbag2 folder, an .mcap or .db3 file, or a ROS 1 .bag file"
 
@@ -296,7 +299,7 @@ def data_files(path: Path) -> list[Path]:
     Raises:
         RecordingError: the path does not exist, the folder holds no bag, or the file is not a bag.
     """
-    if not path.exists():
+    if not os.path.exists(path):  # also of a name that is too long
         remedy = "check the spelling of the path"
         raise RecordingError(str(path), got="no such file or folder", expected=_EXPECTED, remedy=remedy)
     if not path.is_dir():
@@ -329,6 +332,13 @@ def check_magic(path: Path) -> None:
         first = file.read(16)
     if not first:
         raise RecordingError(str(path), got="an empty file", expected=_EXPECTED, remedy="record it again")
+    if first.startswith(_ZSTD):
+        raise RecordingError(
+            str(path),
+            got="a file compressed as a whole",
+            expected=f"the folder of a whole bag with its metadata.yaml, or {_EXPECTED}",
+            remedy=f"unpack it with zstd -d {shlex.quote(path.name)}, and pass what comes out",
+        )
     kind = next((suffix for suffix, magic in _MAGIC.items() if first.startswith(magic)), None)
     if kind is None:
         raise RecordingError(
@@ -371,9 +381,12 @@ def open_sources(path: Path, files: Sequence[Path]) -> tuple[list[Source], str]:
         except DamagedError as error:
             if not files:
                 raise
-            if "missing" in error.got:
-                lost = error.got
+            lost = error.got
     sources, unreadable = open_files(files)
+    if unreadable or any(source.lost for source in sources):  # which explains it, but for a file that is not there
+        lost = lost if "missing" in lost else ""
+    elif lost and "missing" not in lost:
+        lost = f"metadata.yaml is not used: {lost}"
     return sources, "; ".join(part for part in (lost, unreadable) if part)
 
 

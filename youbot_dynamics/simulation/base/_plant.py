@@ -11,8 +11,9 @@ from math import ceil
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, made_of, scalar
+from youbot_dynamics.arrays import Vector, array, excerpt, made_of, scalar
 from youbot_dynamics.compiled import compiled
+from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.roller_phase import contact_angles
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.base import _dynamics as dynamics
@@ -229,6 +230,8 @@ class BasePlant(SimulatedBase):
         self, truth: BaseTruth, driver: Driver, seed: int, start: float = 0.0, slips: Iterable[SlipEvent] = ()
     ) -> None:
         super().__init__(truth, driver, seed)
+        if not isinstance(slips, Iterable):
+            raise InputError("slips", got=excerpt(slips), expected="a list of SlipEvent, empty for none")
         self._time = scalar("start", start)
         self._true_base = truth.mecanum()
         self._constants = dynamics.constants_of(truth)

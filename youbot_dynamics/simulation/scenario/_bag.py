@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from youbot_dynamics import __version__
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, made_of
 from youbot_dynamics.recording import message_types as types
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.robot import Robot, values_of
@@ -33,12 +33,15 @@ def write_bag(drive: Drive, robot: Robot, folder: Path | str, feedback: bool = T
         feedback: whether the tracker corrected errors; the metadata say so, as those of a recording do.
 
     Raises:
+        InputError: a drive or a robot that is none.
         RecordingError: the folder holds something already, or cannot be written.
         ResourceError: rosbags or mcap is not installed.
 
     Example:
         >>> yd.write_bag(run, robot, "drive_of_twin_0")  # as driven in the example of `drive`
     """
+    made_of("drive", drive, Drive)
+    made_of("robot", robot, Robot)
     notes = {
         "youbot_dynamics": __version__,
         "robot_id": robot.robot_id,
