@@ -321,8 +321,13 @@ def _judged(
     causes = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
     fitted = None if solved is None else solved.fit
     reported = _reported(guess, [unknown.name for unknown in unknowns], fitted)
-    pairs = zip(reported, causes, strict=True)
-    estimates = _with_joint_refusals([_estimate(quantity, reason, solved) for quantity, reason in pairs])
+    misfits = np.array([0.0 if solved is None else float(quantity.slope @ solved.misfit) for quantity in reported])
+    for each_wheel in (slice(1, 1 + n), slice(1 + n, 1 + 2 * n)):  # any of the wheels may be misplaced
+        misfits[each_wheel] = math.sqrt(float(np.mean(misfits[each_wheel] ** 2)))
+    parts = zip(reported, causes, misfits.tolist(), strict=True)
+    estimates = _with_joint_refusals(
+        [_estimate(quantity, reason, fitted, misfit) for quantity, reason, misfit in parts]
+    )
     known = {estimate.name: estimate.value for estimate in estimates if estimate.identified}
     pattern = (
         np.array([quantity.value for quantity in reported[1 + n : 1 + 2 * n]])
@@ -420,12 +425,14 @@ def _reported(guess: Guess, names: Sequence[str], linear_fit: Fit | None) -> lis
     return reported
 
 
-def _estimate(reported: _Reported, reason: str, solved: _Solved | None) -> Estimate:
-    """Estimate of a value with its verdict; `reason` states why it cannot be identified, "" if it may be."""
+def _estimate(reported: _Reported, reason: str, linear_fit: Fit | None, misfit: float) -> Estimate:
+    """Estimate of a value with its verdict.
+
+    `reason` states why it cannot be identified, "" if it may be; `misfit` is an additional error, see `_misfit`.
+    """
     unknown = reported.unknown
-    if reason or solved is None:
+    if reason or linear_fit is None:
         return undetermined(unknown, reason)
-    linear_fit, misfit = solved.fit, float(reported.slope @ solved.misfit)
     used = reported.slope != 0.0
     names = np.array([fitted.name for fitted in linear_fit.unknowns])
     covariance = linear_fit.covariance[np.ix_(used, used)]
