@@ -192,6 +192,30 @@ def test_constant_speed_tells_nothing_apart(axis: int, instruments: bool):
     assert not any(estimate.identified for estimate in found.estimates), reasons(found)
 
 
+def with_zero_errors(recording: FrictionSignals) -> FrictionSignals:
+    """The same from current sensors with a zero error of their own."""
+    assert recording.torques is not None
+    return dataclasses.replace(recording, torques=recording.torques + [0.06, -0.03, 0.08, 0.02])
+
+
+@pytest.mark.parametrize("each_wheel", [False, True])
+def test_zero_errors_of_the_efforts_change_no_friction(each_wheel: bool):
+    truth = calibrated_truth(4)
+    plain = signals(drive(stairs(60.0, STRAIGHT + TURNING), truth, 4), truth)
+    model = friction_model(each_wheel)
+    found, shifted = (estimate_base_friction([one], model) for one in (plain, with_zero_errors(plain)))
+    for before, after in zip(found.estimates, shifted.estimates, strict=True):
+        assert after.value == pytest.approx(before.value, rel=1e-6) and after.verdict == before.verdict
+
+
+def test_driving_in_one_direction_only_tells_no_coulomb_friction_from_a_slope_or_a_zero_error():
+    truth = calibrated_truth(4)
+    legs = tuple((0, speed) for speed in (0.75, 0.25, 0.5))
+    found = estimate_base_friction([with_zero_errors(signals(drive(stairs(60.0, legs), truth, 4), truth))], MODEL)
+    assert "cannot be distinguished from constant_force_x" in found["wheel_coulomb"].verdict
+    assert found["viscous_x"].interval[0] <= truth.viscous_x <= found["viscous_x"].interval[1]
+
+
 def test_rest_tells_nothing():
     found, _ = identify(np.zeros((2000, 3)), 1)
     assert all("every wheel turns in one direction" in verdict for verdict in reasons(found).values())
@@ -267,7 +291,7 @@ def test_wheels_that_differ_are_told_apart():
     coulomb, viscous = np.array([0.08, 0.12, 0.20, 0.14]), np.array([0.006, 0.012, 0.008, 0.010])
     pattern = model.patterns().T @ viscous
     xi = 4.0 * viscous.mean() / 0.0475**2
-    values = np.concatenate([[xi, 25.0, 0.3], coulomb, np.zeros(6), pattern])
+    values = np.concatenate([[xi, 25.0, 0.3], coulomb, np.zeros(9), pattern])
     slide = np.sign(twist[:, 1:2] + twist[:, 2:3] * BASE.positions[:, 0])
     table = model.columns(twist, (rate, np.zeros_like(rate)), np.sign(speeds), slide)
     torques = (table @ values + model.known_force(twist, rate)) @ BASE.forward_matrix

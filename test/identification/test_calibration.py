@@ -45,6 +45,7 @@ from youbot_dynamics.recording.message_types import (
     odometry_cdr,
     pose_stamped_cdr,
 )
+from youbot_dynamics.robot_base import WHEELS
 from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.truth import load_truth
 
@@ -243,6 +244,25 @@ def test_sideways_alone_cannot_tell_radii_of_omni_wheels_from_the_heading_of_the
     found = calibrate([rolled(base, multi_sine(60.0, axes=(0, 1, 0)), np.zeros(3))], base)
     assert found["wheel_radius"].verdict.endswith("the robot moved in one way only")
     assert found["lever"].verdict.endswith(NO_TURN)
+
+
+@pytest.mark.parametrize(("millimetres", "degrees"), [(2.0, 0.0), (0.0, 0.5)], ids=["places", "roller angles"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_misplaced_wheels_and_rollers_are_not_taken_for_radii_that_differ(
+    millimetres: float, degrees: float, seed: int
+):
+    random = np.random.default_rng(seed)
+    places = BASE.positions + 1e-3 * millimetres * np.array([[1.0, 0.0], [0.0, 0.0], [0.0, -1.0], [0.0, 0.0]])
+    angles = BASE.roller_angles + np.radians(degrees) * np.array([1.0, 1.0, -1.0, 0.0])
+    true = MecanumBase(places, BASE.radii, angles, BASE.lateral_factor)
+    exact = rolled(true, multi_sine(60.0, seed), np.zeros(3))
+    noise = random.normal(0.0, [0.001, 0.001, 0.003], exact.poses.shape)
+    found = calibrate([dataclasses.replace(exact, poses=exact.poses + noise)], BASE)
+    assert found["wheel_radius"].identified and found["lever"].identified
+    for name in WHEELS:
+        estimate = found[f"wheel_radius_error_{name}"]
+        assert not estimate.identified and "a wheel has another place, or its rollers another angle" in estimate.verdict
+    np.testing.assert_allclose(found.base.radii, found.base.radii[0], rtol=1e-12)
 
 
 # What the motion does not tell

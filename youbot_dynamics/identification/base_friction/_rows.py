@@ -227,7 +227,7 @@ _RATE_SAMPLES = 10_000  # samples used to determine the rate
 WHEEL_DEADBAND = 0.2  # [rad/s]
 ROLLER_DEADBAND = 0.012  # [m/s]
 # [s] several periods of the torque variation of a rolling wheel, which dominates the residual.
-BLOCK = 2.0
+BLOCK = 1.6
 _MOST_BLOCKS = 600  # per recording; longer ones get longer blocks, so that their sums stay below 1 MB
 _WINDOWS_AT_ONCE = 4000  # half windows processed at a time, to bound the memory
 
@@ -248,6 +248,9 @@ class FrictionModel:
     readings, so that efforts read in phase with the commands miss part of the push, or show it early or late.
     `missed_inertia` and `missed_impulse`, coefficients of the commanded acceleration and its rate, keep these effects
     out of the friction; a late effort would otherwise look like viscous friction. They are not masses.
+
+    `constant_force`, a force and moment that the direction of motion does not change, stands for zero errors of the
+    efforts and for a floor that is not level. If a wheel turns in one direction only, it looks like Coulomb friction.
     """
 
     base: MecanumBase  # kinematics
@@ -287,6 +290,10 @@ class FrictionModel:
         axes = (("x", "kg"), ("y", "kg"), ("yaw", "kg m2"))
         unknowns += [Unknown(f"missed_inertia_{axis}", unit, unexcited=steady) for axis, unit in axes]
         unknowns += [Unknown(f"missed_impulse_{axis}", f"{unit} s", unexcited=no_command) for axis, unit in axes]
+        unknowns += [
+            Unknown(f"constant_force_{axis}", unit, unexcited=reason)
+            for axis, unit, reason in (("x", "N", _FORWARD), ("y", "N", _SIDEWAYS), ("yaw", "N m", _SIDEWAYS))
+        ]
         if self.each_wheel:
             indistinct = "the motion does not distinguish the wheels: turn while driving"
             unknowns += [
@@ -326,6 +333,7 @@ class FrictionModel:
         coulomb = wheel_signs[:, None, :] * jacobian.T
         parts.append(coulomb if self.each_wheel else coulomb.sum(axis=2, keepdims=True))
         parts += [push[:, :, None] * np.eye(3) for push in pushes]
+        parts.append(np.broadcast_to(np.eye(3), (len(twist), 3, 3)))
         if self.each_wheel:
             wheel_speeds = twist @ jacobian.T
             parts.append(np.einsum("kn,na,np->kap", wheel_speeds, jacobian, self.patterns(), optimize=True))

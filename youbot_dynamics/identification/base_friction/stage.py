@@ -42,6 +42,10 @@ _NOT_A_PARAMETER = (
     "it depends on the time between commands and effort readings in this recording; it keeps this effect out of the "
     "friction and is not a property of the robot"
 )
+_CONSTANT = (
+    "it is a zero error of the efforts or a slope of the floor in this recording; it keeps this effect out of the "
+    "friction and is not a property of the robot"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +165,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 
 
 def _refuse_recording_effect(estimate: Estimate) -> Estimate:
-    """Refuse a missed inertia or impulse (`FrictionModel`): in equal drives it varies by many standard errors."""
-    return replace(estimate, verdict=refusal(_NOT_A_PARAMETER)) if estimate.identified else estimate
+    """Refuse a missed inertia, missed impulse or constant force (`FrictionModel`): it belongs to the recording."""
+    reason = _CONSTANT if estimate.name.startswith("constant_force") else _NOT_A_PARAMETER
+    return replace(estimate, verdict=refusal(reason)) if estimate.identified else estimate
 
 
 def _findings(friction: BaseFriction, estimates: Iterable[Estimate], fastest: float) -> tuple[Finding, ...]:

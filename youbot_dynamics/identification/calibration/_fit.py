@@ -18,7 +18,15 @@ import numpy as np
 
 from youbot_dynamics.arrays import Indices, Vector, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.calibration._model import Guess, Windows, lever, residuals, scaled_to, slopes
+from youbot_dynamics.identification.calibration._model import (
+    Guess,
+    Windows,
+    lever,
+    residuals,
+    scaled_to,
+    slip_motions,
+    slopes,
+)
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._start import (
     TURNING_RADIUS,
@@ -49,6 +57,10 @@ RADIUS_ERROR = "wheel_radius_error"
 LEVER = "lever"
 LEVER_IN_WORDS = "the lever of a turn, half_length / lateral_factor + half_width"
 LATERAL_FACTOR = "lateral_factor"
+_MISPLACED = (
+    "the wheels turn against each other in proportion to the motion: a wheel has another place, or its rollers another "
+    "angle, than configured, and this has the same effect"
+)
 ALIKE = "it cannot be distinguished from the others: the robot moved in one way only"
 
 _SPAN = 2.0  # length of the windows [s]; longer if poses are rare, half of it if the recordings are short
@@ -68,6 +80,7 @@ _ANOTHER_UNIT = 4.0  # ratio of distances by poses and by wheels above which a u
 CREEP = 0.0004  # apparent radius error (relative) from contact creep under unequal loads: 0.0002 to 0.0004 in MuJoCo
 _EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
 _USEFUL = 0.05  # relative half-width of a geometric value above which the data sheet is more accurate
+_SIGNIFICANT = 3.0  # standard errors above which slip grows with the motion
 _LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] sufficient for any value
 
 
@@ -146,6 +159,8 @@ class _Solved:
     guess: Guess
     fit: Fit
     scales: Vector
+    # (p,) changes of the unknowns if slip may grow with the motion; 0 if it does not do so significantly
+    misfit: Vector
 
 
 def _solve(windows: Sequence[Windows], start: Guess, free: Indices, unknowns: Sequence[Unknown]) -> _Solved:
@@ -183,7 +198,42 @@ def _solve(windows: Sequence[Windows], start: Guess, free: Indices, unknowns: Se
             largest_change = float(np.max(np.abs(change[known]) / errors[known], initial=0.0))
         if largest_change <= _CONVERGED:
             break
-    return _Solved(guess, linear_fit, scales)
+    growing = [
+        slip_motions(part, guess, float(offset), weight) * (np.sqrt(weight[:, 1, None, None]) / scales[2])
+        for part, offset, weight in zip(windows, guess.offsets, weights, strict=True)
+    ]
+    return _Solved(guess, linear_fit, scales, _misfit(pieces, unknowns, growing))
+
+
+def _misfit(pieces: Sequence[Rows], unknowns: Sequence[Unknown], slips: Sequence[Vector]) -> Vector:
+    """Changes (p,) of the unknowns if slip may grow with the motion, 0 if it does not do so significantly.
+
+    Wheels turn against each other in proportion to the motion if one of them has another place, or its rollers have
+    another angle, than configured. The slip is measured so exactly that an error of a millimetre or a fifth of a degree
+    would otherwise pass for radii that differ.
+
+    Args:
+        pieces: rows of the last step, in order: x, y, yaw and n slips of each pose.
+        unknowns: of the rows.
+        slips: `slip_motions` of each recording, weighted as its rows.
+    """
+    count, determined = len(unknowns), np.arange(slips[0].shape[2])
+    while len(determined):
+        growth = tuple(Unknown(f"slip_{k}", "1", resolution=math.inf) for k in determined)
+        wider = []
+        for piece, table in zip(pieces, slips, strict=True):
+            columns = np.pad(table[:, :, determined], ((0, 0), (3, 0), (0, 0))).reshape(-1, len(determined))
+            wider.append(replace(piece, regressors=np.hstack([piece.regressors, columns])))
+        try:
+            fitted = fit(merge([accumulate(piece) for piece in wider]), (*unknowns, *growth))
+        except IdentificationError:  # too short for more unknowns
+            break
+        values, errors = fitted.values[count:], np.sqrt(np.diag(fitted.covariance))[count:]
+        if np.all(np.isfinite(values)):
+            significant = bool(np.any(np.abs(values) > _SIGNIFICANT * errors))
+            return np.nan_to_num(fitted.values[:count]) if significant else np.zeros(count)
+        determined = determined[np.isfinite(values)]
+    return np.zeros(count)
 
 
 def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector]:
@@ -271,8 +321,13 @@ def _judged(
     causes = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
     fitted = None if solved is None else solved.fit
     reported = _reported(guess, [unknown.name for unknown in unknowns], fitted)
-    pairs = zip(reported, causes, strict=True)
-    estimates = _with_joint_refusals([_estimate(quantity, reason, fitted) for quantity, reason in pairs])
+    misfits = np.array([0.0 if solved is None else float(quantity.slope @ solved.misfit) for quantity in reported])
+    for each_wheel in (slice(1, 1 + n), slice(1 + n, 1 + 2 * n)):  # any of the wheels may be misplaced
+        misfits[each_wheel] = math.sqrt(float(np.mean(misfits[each_wheel] ** 2)))
+    parts = zip(reported, causes, misfits.tolist(), strict=True)
+    estimates = _with_joint_refusals(
+        [_estimate(quantity, reason, fitted, misfit) for quantity, reason, misfit in parts]
+    )
     known = {estimate.name: estimate.value for estimate in estimates if estimate.identified}
     pattern = (
         np.array([quantity.value for quantity in reported[1 + n : 1 + 2 * n]])
@@ -370,8 +425,11 @@ def _reported(guess: Guess, names: Sequence[str], linear_fit: Fit | None) -> lis
     return reported
 
 
-def _estimate(reported: _Reported, reason: str, linear_fit: Fit | None) -> Estimate:
-    """Estimate of a value with its verdict; `reason` states why it cannot be identified, "" if it may be."""
+def _estimate(reported: _Reported, reason: str, linear_fit: Fit | None, misfit: float) -> Estimate:
+    """Estimate of a value with its verdict.
+
+    `reason` states why it cannot be identified, "" if it may be; `misfit` is an additional error, see `_misfit`.
+    """
     unknown = reported.unknown
     if reason or linear_fit is None:
         return undetermined(unknown, reason)
@@ -381,7 +439,7 @@ def _estimate(reported: _Reported, reason: str, linear_fit: Fit | None) -> Estim
     if np.any(np.isnan(covariance)):
         linear = next(fitted for fitted in linear_fit.estimates if fitted.name in names[used] and not fitted.identified)
         return undetermined(unknown, linear.verdict.removeprefix(refusal("")))
-    error = math.hypot(linear_fit.error_of(reported.slope), math.sqrt(reported.extra_variance))
+    error = math.hypot(linear_fit.error_of(reported.slope), math.sqrt(reported.extra_variance), misfit)
     if not math.isfinite(error):
         return undetermined(unknown, ALIKE)
     half_width = linear_fit.half_width(error)
@@ -391,7 +449,9 @@ def _estimate(reported: _Reported, reason: str, linear_fit: Fit | None) -> Estim
         share = 100.0 * half_width / abs(reported.value)
         text = f"it is known only to +-{share:.2g} %; {100.0 * _USEFUL:g} % is needed to improve on the data sheet"
         note = f"; it cannot be distinguished from {', '.join(relatives)} in these data" if relatives else ""
-        return replace(judged, verdict=refusal(text + note))
+        judged = replace(judged, verdict=refusal(text + note))
+    if not judged.identified and abs(misfit) > 0.5 * error:
+        return replace(judged, verdict=refusal(_MISPLACED))
     return judged
 
 

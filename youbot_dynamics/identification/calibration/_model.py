@@ -125,6 +125,23 @@ def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vec
     return slips
 
 
+def slip_motions(windows: Windows, guess: Guess, offset: float, weights: Vector) -> Vector:
+    """Slips (m, n, 3 (n - 3)) if each slip of the wheels against each other grows with forward, sideways and turn.
+
+    The slips have n - 3 independent directions; arguments and windows are those of `residuals`.
+    """
+    base, signals = guess.base, windows.signals
+    directions = np.linalg.svd((base.inverse_matrix * base.radii[:, None]).T)[2][3:]
+    index, share = _intervals(signals.wheel_time, signals.pose_time[windows.rows] - offset)
+    angles = signals.wheel_angles
+    rotation = angles[index] + share[:, None] * (angles[index + 1] - angles[index]) - angles[0]
+    motion = rotation @ base.forward_matrix.T
+    weight = weights[:, 1:] / np.maximum(windows.spread(windows.sums(weights[:, 1:])), 1e-300)
+    motion -= windows.spread(windows.sums(weight * motion))
+    slips: Vector = np.einsum("mj,kn->mnkj", motion, directions).reshape(*rotation.shape, 3 * len(directions))
+    return slips
+
+
 def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, scales: Vector) -> Vector:
     """Pose and slip residuals (m, 3 + n) [m, m, rad, rad ..] of one recording, without the means of the windows.
 
