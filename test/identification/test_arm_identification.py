@@ -321,6 +321,17 @@ def test_efforts_without_a_delay_have_none_although_readings_lie_just_behind_rev
     assert abs(delay.value) < 4.0 * delay.standard_error < 4e-3, delay
 
 
+def test_coarse_encoders_hide_no_friction_although_short_windows_show_their_steps_as_acceleration():
+    """Fits of short windows have biased inertias then; they refused values that windows of +-0.1 s determine."""
+    tree, signals, friction = arm_without_rotors()
+    coarse = dataclasses.replace(signals, position=1e-3 * np.round(signals.position / 1e-3))
+    found = identify_arm_friction([coarse], ArmFrictionModel(JOINTS[:3], tree))
+    for name, true in zip(JOINTS, friction, strict=False):
+        for what, value in zip(("coulomb", "viscous"), true, strict=True):
+            fit = found[name][what]
+            assert fit.identified and abs(fit.value - value) < 3.0 * fit.standard_error, fit
+
+
 @pytest.mark.parametrize(("value", "error", "used"), [(-0.89, 0.14, False), (-1.42, 0.34, False), (9.0, 0.2, True)])
 def test_a_scale_that_may_be_zero_is_none_and_a_large_one_counts(value, error, used):
     scale = Estimate("joint_3_scale", "1", value, error, (value - 2.0 * error, value + 2.0 * error), "identified")
@@ -478,6 +489,17 @@ def test_friction_of_another_shape_identifies_no_wrong_coefficient(shape):
     print(f"{len(far)} identified, {np.sum(np.array(far) > 3.0)} beyond 3 s.e.")
     assert len(far) >= 24 and np.sum(np.array(far) > 3.0) <= 1
     assert any("friction does not follow Coulomb + viscous" in verdict for verdict in verdicts)
+
+
+def test_the_interval_of_friction_that_falls_while_a_gear_warms_up_holds_its_first_and_last_value():
+    cold = pendulum(wave, friction=(0.3, 0.5), number=1)
+    loss = 0.3 * 0.5 * wave(cold.time) * cold.time / cold.time[-1]
+    warming = dataclasses.replace(cold, torque=cold.torque - loss[:, None])
+    joint = identify_arm_friction([warming], ArmFrictionModel(("joint",)))["joint"]
+    assert joint["viscous"].interval[0] < 0.35 and joint["viscous"].interval[1] > 0.5
+    assert joint["coulomb"].interval[0] < 0.3 < joint["coulomb"].interval[1]
+    steady = identify_arm_friction([cold], ArmFrictionModel(("joint",)))["joint"]
+    assert steady["viscous"].standard_error < 0.2 * joint["viscous"].standard_error
 
 
 # Verdicts

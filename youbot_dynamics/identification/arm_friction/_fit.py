@@ -27,6 +27,7 @@ from youbot_dynamics.identification.arm_friction._joint_fit import (
     joint_fit,
     refused_joint,
     total_friction,
+    with_drift,
     with_power,
 )
 from youbot_dynamics.identification.arm_friction._regressors import (
@@ -152,7 +153,7 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
     shortest_half_width = shortest(recordings)
     if 2.0 * shortest_half_width > 1.5 * model.half_width:
         model = dataclasses.replace(model, half_width=2.0 * shortest_half_width)
-    identification = _identify(recordings, model)
+    identification = _with_reading_errors(_identify(recordings, model), recordings)
     while True:
         if not model.stribeck_speeds:
             identification = with_stribeck(identification)
@@ -160,6 +161,7 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
         if half_width >= identification.model.half_width:
             return _with_shape_errors(identification)
         finer = _identify(recordings, dataclasses.replace(identification.model, half_width=half_width))
+        finer = _with_reading_errors(finer, recordings)
         changed = _window_dependent(identification, finer)
         if not changed:
             return _with_shape_errors(_with_window_errors(identification, finer))
@@ -201,8 +203,25 @@ def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, str
     return reasons
 
 
+def _with_reading_errors(identification: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFriction:
+    """The identification with the bias by the steps of the encoders added to each friction value's error.
+
+    Noise of the accelerations makes inertias too small, which the scatter of the residual does not show. The fit is
+    repeated with errors of one more step in the positions: to first order the change is the bias.
+
+    Source: simulation extrapolation, Cook and Stefanski 1994.
+    """
+    random, coarser = np.random.default_rng(0), []
+    for signals in recordings:
+        moves = np.abs(np.diff(signals.position, axis=0))
+        steps = np.min(np.where(moves > 0.0, moves, np.inf), axis=0, initial=np.inf)
+        error = random.uniform(-0.5, 0.5, signals.position.shape) * np.where(np.isfinite(steps), steps, 0.0)
+        coarser.append(dataclasses.replace(signals, position=signals.position + error))
+    return _with_window_errors(identification, _identify(coarser, identification.model))
+
+
 def _with_window_errors(identification: ArmFriction, finer: ArmFriction) -> ArmFriction:
-    """The identification with the change by windows of half the length added to each friction value's error."""
+    """The identification with the change in another fit, as by shorter windows, added to each value's error."""
     if identification.fit is None or finer.fit is None:
         return identification
     fit, joints = identification.fit, []
@@ -245,15 +264,14 @@ def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
 
     The fit is repeated with one more term for each joint, a power of its speed. Where one is significant, the changes
     of each friction value by it, and by others that are nearly as significant, are added to its error. A value that
-    this refuses names the cause.
+    this refuses names the cause. The same holds for friction that changes during the recordings.
     """
-    rows, joints, fits = identification.rows, list(identification.joints), {}
+    rows, joints, fits, drifts = identification.rows, list(identification.joints), {}, {}
+    found = (identification.model, identification.base, identification.offsets, identification.scaled)
     try:
-        for exponent in _EXPONENTS if identification.fit is not None else ():
-            powers = [row.power(exponent) for row in rows]
-            fits[exponent] = _fit(
-                rows, identification.model, identification.base, identification.offsets, identification.scaled, powers
-            )
+        if identification.fit is not None:
+            fits = {power: _fit(rows, *found, [row.power(power) for row in rows]) for power in _EXPONENTS}
+            drifts = {part: _fit(rows, *found, [row.drift(part) for row in rows]) for part in PARTS[:2]}
     except IdentificationError:  # too short for more unknowns
         return identification
     for k, row in enumerate(rows if fits else ()):
@@ -264,6 +282,9 @@ def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
         for exponent in sorted(ratios, key=ratios.__getitem__, reverse=True):
             if ratios[exponent] > least:
                 joints[row.joint] = with_power(joints[row.joint], row, fits[exponent], term, exponent)
+        for part, fit in drifts.items():
+            if abs(fit.values[term]) > _SIGNIFICANT * np.sqrt(fit.covariance[term, term]):
+                joints[row.joint] = with_drift(joints[row.joint], fit, term, part)
     return dataclasses.replace(identification, joints=tuple(joints))
 
 

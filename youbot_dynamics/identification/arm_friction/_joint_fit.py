@@ -19,6 +19,8 @@ _DECREASING = "friction decreases with speed and no Stribeck curve explains it: 
 _NEGATIVE_COULOMB = (
     "the best fit has a negative Coulomb torque: the model lacks an effect, such as a delay of the efforts"
 )
+# Friction that falls as a gear warms up begins further from its mean than a straight line does, by about this factor.
+_WARMING = 1.25
 TOTAL = 0.01  # [N m] interval that is narrow enough for any total friction
 
 
@@ -132,3 +134,38 @@ def with_power(joint: JointFit, row: JointRows, other: Fit, term: int, exponent:
         value = total_friction(other, joint.name, row, speed, unknowns[joint.estimates[0].name][0]).value
         totals.append(widened(total, unknown, value + coefficient * speed**exponent))
     return dataclasses.replace(joint, estimates=tuple(estimates), totals=tuple(totals))
+
+
+def with_drift(joint: JointFit, other: Fit, term: int, quantity: str) -> JointFit:
+    """The joint with the change of `quantity` during the recordings, unknown number `term` < 0 of another fit.
+
+    That unknown is the change from the middle of each recording to its end.
+    """
+    change = float(other.values[term])
+    begin, end = (joint[quantity].value + sign * change for sign in (-1.0, 1.0))
+    reason = refusal(
+        f"the {quantity} friction of the joint changes from {begin:.3g} to {end:.3g} {joint[quantity].unit} within a "
+        "recording, as when a gear warms up; needed: a recording of the warm joint"
+    )
+
+    def widened(estimate: Estimate, unknown: Unknown, share: float) -> Estimate:
+        if not estimate.identified:
+            return estimate
+        error = math.hypot(estimate.standard_error, _WARMING * change * share)
+        wider = judge(unknown, estimate.value, error, other.half_width(error))
+        return wider if wider.identified else dataclasses.replace(wider, verdict=reason)
+
+    unknowns = {unknown.name: unknown for unknown in other.unknowns}
+    estimates = tuple(
+        widened(estimate, unknowns[estimate.name], 1.0) if estimate.name == f"{joint.name}_{quantity}" else estimate
+        for estimate in joint.estimates
+    )
+    totals = tuple(
+        widened(
+            total,
+            Unknown(total.name, total.unit, low=0.0, resolution=TOTAL),
+            1.0 if quantity == "coulomb" else float(total.name.rsplit("_", 1)[1]),
+        )
+        for total in joint.totals
+    )
+    return dataclasses.replace(joint, estimates=estimates, totals=totals)

@@ -28,6 +28,7 @@ _ROUNDING = 1e-9  # share of a column in a combination below which it is a round
 # Assumed uncertainty of nominal links: twice that of docs/robot_facts.md.
 _MASS_SHARE, _CENTRE, _ROTOR_SHARE = 0.3, 0.02, 0.2
 _LEAST_ROTOR = 1e-4  # smallest uncertainty of a rotor inertia [kg m2]
+_UNKNOWN_ROTOR = 10.0  # of a rotor inertia that is not given, relative to the largest inertia of the links at a joint
 _LEAST_UNCERTAINTY = 1e-9  # of a body's inertial parameters [kg, kg m, kg m2], since columns are divided by it
 
 
@@ -100,7 +101,7 @@ def uncertainty(tree: Tree) -> Vector:
 
     A third of the mass, 2 cm of the centre of mass and their effect on the inertia; a fifth of a rotor. It is never 0,
     so a massless body stays massless. A rotor inertia of 0 means that nothing is known of it, because a URDF has none:
-    behind a gear it may exceed all links, so its uncertainty is the largest inertia at any joint.
+    behind a gear it may be ten times that of all links.
     """
     layout = tree.layout
     rows = []
@@ -109,7 +110,8 @@ def uncertainty(tree: Tree) -> Vector:
         length = np.sqrt(max(0.5 * float(np.trace(inertia)) / mass, _CENTRE**2)) if mass > 0.0 else _CENTRE
         moment = mass * np.hypot(_CENTRE, _MASS_SHARE * length)
         rows.append([_MASS_SHARE * mass, *(moment,) * 3, *(size,) * 6])
-    unknown = max(float(np.max(np.diag(tree.mass_matrix(np.zeros(tree.nq))), initial=0.0)), _LEAST_ROTOR)
+    links = float(np.max(np.diag(tree.mass_matrix(np.zeros(tree.nq))), initial=0.0))
+    unknown = max(_UNKNOWN_ROTOR * links, _LEAST_ROTOR)
     rotors = np.where(
         layout.rotor_inertias > 0.0, np.maximum(_ROTOR_SHARE * layout.rotor_inertias, _LEAST_ROTOR), unknown
     )

@@ -140,6 +140,15 @@ class JointRows:
         column: Vector = np.sign(self.speed) * (_NODE_WEIGHTS / _NODE_WEIGHTS.sum() @ speeds**exponent)
         return column
 
+    def drift(self, quantity: str) -> Vector:
+        """Column (r,) of the regressor of one of PARTS times -1 to 1 from begin to end of each recording."""
+        column, progress = self.friction()[:, PARTS.index(quantity)], np.zeros(len(self.time))
+        for number in np.unique(self.recording):
+            selected = self.recording == number
+            time = self.time[selected]
+            progress[selected] = 2.0 * (time - time.min()) / max(float(np.ptp(time)), 1e-9) - 1.0
+        return column * progress
+
     def explained(self, change: Vector) -> float:
         """R^2 of the torque, with `change` (r,) the identified torque in addition to the nominal bodies."""
         residual, spread = self.torque - self.known - change, self.torque - self.torque.mean()
