@@ -31,6 +31,7 @@ from youbot_dynamics.identification.arm_friction._joint_fit import (
     with_power,
 )
 from youbot_dynamics.identification.arm_friction._regressors import (
+    UNKNOWN_ROTOR,
     BaseParameters,
     felt_parameters,
     inertial_parameters,
@@ -419,8 +420,9 @@ def _base_parameters(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
 def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameters | None) -> list[Unknown]:
     unknowns = []
     if base is not None and model.tree is not None:
-        known = uncertainty(model.tree)[base.columns]
-        for name, unit, size in zip(base.names, base.units, known, strict=True):
+        known = uncertainty(model.tree)
+        known[-model.tree.nv :][model.tree.layout.rotor_inertias == 0.0] /= UNKNOWN_ROTOR  # the inertia of the links
+        for name, unit, size in zip(base.names, base.units, known[base.columns], strict=True):
             unknowns.append(Unknown(f"{name}_change", unit, resolution=float(size)))
         unknowns += [Unknown(f"{name}_scale", "1", resolution=0.05, unexcited=_REFERENCE_JOINT) for name in names]
         unknowns.append(Unknown("effort_delay", "s", resolution=0.01, unexcited="these data do not determine it"))

@@ -28,7 +28,7 @@ _ROUNDING = 1e-9  # share of a column in a combination below which it is a round
 # Assumed uncertainty of nominal links: twice that of docs/robot_facts.md.
 _MASS_SHARE, _CENTRE, _ROTOR_SHARE = 0.3, 0.02, 0.2
 _LEAST_ROTOR = 1e-4  # smallest uncertainty of a rotor inertia [kg m2]
-_UNKNOWN_ROTOR = 10.0  # of a rotor inertia that is not given, relative to the largest inertia of the links at a joint
+UNKNOWN_ROTOR = 10.0  # uncertainty of a rotor inertia that is not given, over the largest inertia of the links at a joint
 _LEAST_UNCERTAINTY = 1e-9  # of a body's inertial parameters [kg, kg m, kg m2], since columns are divided by it
 
 
@@ -111,7 +111,7 @@ def uncertainty(tree: Tree) -> Vector:
         moment = mass * np.hypot(_CENTRE, _MASS_SHARE * length)
         rows.append([_MASS_SHARE * mass, *(moment,) * 3, *(size,) * 6])
     links = float(np.max(np.diag(tree.mass_matrix(np.zeros(tree.nq))), initial=0.0))
-    unknown = max(_UNKNOWN_ROTOR * links, _LEAST_ROTOR)
+    unknown = max(UNKNOWN_ROTOR * links, _LEAST_ROTOR)
     rotors = np.where(
         layout.rotor_inertias > 0.0, np.maximum(_ROTOR_SHARE * layout.rotor_inertias, _LEAST_ROTOR), unknown
     )
