@@ -28,7 +28,7 @@ _ROUNDING = 1e-9  # share of a column in a combination below which it is a round
 # Assumed uncertainty of nominal links: twice that of docs/robot_facts.md.
 _MASS_SHARE, _CENTRE, _ROTOR_SHARE = 0.3, 0.02, 0.2
 _LEAST_ROTOR = 1e-4  # smallest uncertainty of a rotor inertia [kg m2]
-UNKNOWN_ROTOR = 10.0  # uncertainty of a rotor inertia that is not given, over the largest inertia of the links at a joint
+UNKNOWN_ROTOR = 10.0  # uncertainty of a rotor inertia that is not given, over the largest inertia of links at a joint
 _LEAST_UNCERTAINTY = 1e-9  # of a body's inertial parameters [kg, kg m, kg m2], since columns are divided by it
 
 
