@@ -216,6 +216,25 @@ def test_driving_in_one_direction_only_tells_no_coulomb_friction_from_a_slope_or
     assert found["viscous_x"].interval[0] <= truth.viscous_x <= found["viscous_x"].interval[1]
 
 
+@pytest.mark.parametrize("each_wheel", [False, True])
+@pytest.mark.parametrize("law", ["square", "root"])
+def test_friction_of_another_law_is_not_taken_for_viscous_friction(law: str, each_wheel: bool):
+    truth = calibrated_truth(4)
+    plain = signals(drive(stairs(60.0, STRAIGHT + TURNING), truth, 4), truth)
+    assert plain.torques is not None
+    sizes = np.abs(plain.speeds)
+    added = np.sign(plain.speeds) * (0.001 * sizes**2 if law == "square" else 0.03 * np.sqrt(sizes))
+    model = friction_model(each_wheel)
+    both = plain, dataclasses.replace(plain, torques=plain.torques + added)
+    found, other = (estimate_base_friction([one], model) for one in both)
+    assert found["viscous_x"].identified
+    if law == "square":
+        assert "the forces also contain a term of |v|^2" in other["viscous_x"].verdict
+    for before, after in zip(found.estimates, other.estimates, strict=True):
+        if "viscous" in after.name:
+            assert not after.identified or abs(after.value - before.value) <= 3.0 * after.standard_error
+
+
 def test_rest_tells_nothing():
     found, _ = identify(np.zeros((2000, 3)), 1)
     assert all("every wheel turns in one direction" in verdict for verdict in reasons(found).values())

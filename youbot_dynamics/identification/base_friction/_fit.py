@@ -12,8 +12,9 @@ Source: system 36; document 003, D-003-2, D-003-10.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,13 +30,19 @@ from youbot_dynamics.identification.least_squares import (
     Unknown,
     accumulate,
     fit,
+    judge,
     merge,
+    refusal,
     undetermined,
 )
 
 _OMNI_WHEELS = (
     "the viscous friction of one wheel is its share when driving forward, and omni wheels turn unequally then"
 )
+
+
+EXPONENTS = (-1.0, 0.5, 2.0)  # of the speed, of friction that contradicts Coulomb + viscous friction
+_SIGNIFICANT, _COMPARABLE = 3.0, 0.7  # standard errors above which it does, and share of the largest ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +84,77 @@ def fit_friction(
     return BaseFriction(model, solution.estimates[: model.coefficients] + wheel_viscous, solution)
 
 
+def with_shape_errors(friction: BaseFriction, sums: BlockSums) -> BaseFriction:
+    """The friction with the error of the friction law itself, where the forces contradict Coulomb + viscous friction.
+
+    The fit is repeated with friction proportional to each power of the speed. Where one is significant, the changes of
+    each coefficient by it, and by others that are nearly as significant, count as additional errors. A value that this
+    refuses names the cause.
+
+    Args:
+        friction: of the model without powers.
+        sums: merged block sums of the same recordings with `EXPONENTS`.
+    """
+    if friction.fit is None:
+        return friction
+    ratios, fits = dict[float, float](), dict[float, Fit]()
+    for exponent in EXPONENTS:
+        model = replace(friction.model, exponents=(exponent,))
+        unknowns = model.unknowns()
+        try:
+            fits[exponent] = fit(of_model(sums, model), unknowns)
+        except IdentificationError:  # too short for more unknowns
+            return friction
+        covariance = np.diag(fits[exponent].covariance)
+        terms = [k for k, unknown in enumerate(unknowns) if "_power_" in unknown.name and covariance[k] > 0.0]
+        ratios[exponent] = max((abs(fits[exponent].values[k]) / math.sqrt(covariance[k]) for k in terms), default=0.0)
+    least = max(_SIGNIFICANT, _COMPARABLE * max(ratios.values()))
+    for exponent in sorted(ratios, key=ratios.__getitem__, reverse=True):
+        if ratios[exponent] > least:
+            friction = _with_power(friction, fits[exponent], exponent)
+    return friction
+
+
+def _with_power(friction: BaseFriction, other: Fit, exponent: float) -> BaseFriction:
+    """The friction with the changes of its values in another fit, with a power of the speed, as additional errors."""
+    reason = refusal(
+        f"friction does not follow Coulomb + viscous: the forces also contain a term of |v|^{exponent:g}, and the value "
+        "depends on it"
+    )
+    unknowns = {unknown.name: unknown for unknown in (*other.unknowns, *_wheel_unknowns(friction.model))}
+    wheels = _wheel_viscous(other, friction.model) if friction.model.each_wheel else ()
+    values = {name: float(other.values[k]) for k, name in enumerate(unknown.name for unknown in other.unknowns)}
+    values |= {estimate.name: estimate.value for estimate in wheels}
+
+    def widened(estimate: Estimate) -> Estimate:
+        error = math.hypot(estimate.standard_error, values[estimate.name] - estimate.value)
+        if not (estimate.identified and math.isfinite(error)):
+            return estimate
+        wider = judge(unknowns[estimate.name], estimate.value, error, other.half_width(error))
+        return wider if wider.identified else replace(wider, verdict=reason)
+
+    return replace(friction, estimates=tuple(widened(estimate) for estimate in friction.estimates))
+
+
+def of_model(sums: BlockSums, model: FrictionModel) -> BlockSums:
+    """Sums for a model with some of the `EXPONENTS`, or none, from sums with all of them."""
+    names = [unknown.name for unknown in replace(model, exponents=EXPONENTS).unknowns()]
+    return sums.selected([names.index(unknown.name) for unknown in model.unknowns()])
+
+
 def no_friction(model: FrictionModel, reason: str) -> BaseFriction:
     """Refuse every coefficient of the model for one reason."""
     unknowns = model.unknowns()[: model.coefficients]
     return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in unknowns))
 
 
+def _wheel_unknowns(model: FrictionModel) -> list[Unknown]:
+    return [Unknown(f"wheel_viscous_{name}", "N m s", low=0.0, resolution=5e-4) for name in model.wheel_names]
+
+
 def _wheel_viscous(solution: Fit, model: FrictionModel) -> tuple[Estimate, ...]:
     """Viscous torque of each wheel when driving forward: its share of xi_L plus its deviation from the mean."""
-    wheels = [Unknown(f"wheel_viscous_{name}", "N m s", low=0.0, resolution=5e-4) for name in model.wheel_names]
+    wheels = _wheel_unknowns(model)
     if not model.base.all_forward:
         return tuple(undetermined(wheel, _OMNI_WHEELS) for wheel in wheels)
     patterns, names = model.patterns(), [unknown.name for unknown in solution.unknowns]
@@ -115,8 +184,14 @@ def estimate_base_friction(recordings: Sequence[FrictionSignals], model: Frictio
     if not recordings or any(reasons):
         reason = next((reason for reason in reasons if reason), "there is no recording")
         return no_friction(model, reason)
-    sums = merge([friction_sums(signals, model) for signals in recordings])
-    return fit_friction(sums, model, lambda: (rows for signals in recordings for rows in friction_rows(model, signals)))
+    powers = replace(model, exponents=EXPONENTS)
+    sums = merge([friction_sums(signals, powers) for signals in recordings])
+    friction = fit_friction(
+        of_model(sums, model),
+        model,
+        lambda: (rows for signals in recordings for rows in friction_rows(model, signals)),
+    )
+    return with_shape_errors(friction, sums)
 
 
 _UNITS = {"viscous_x": "1/s", "viscous_y": "1/s", "roller_coulomb": "m/s2", "wheel_coulomb": "m2/s2"}

@@ -251,6 +251,9 @@ class FrictionModel:
 
     `constant_force`, a force and moment that the direction of motion does not change, stands for zero errors of the
     efforts and for a floor that is not level. If a wheel turns in one direction only, it looks like Coulomb friction.
+
+    With `exponents`, wheels and rollers also have friction proportional to these powers of their speed, which shows
+    whether friction follows the law of the other coefficients.
     """
 
     base: MecanumBase  # kinematics
@@ -258,6 +261,7 @@ class FrictionModel:
     yaw_inertia: float  # of the body about the vertical [kg m2]
     wheel_inertia: float  # J_w of a wheel with its reflected rotor [kg m2]
     each_wheel: bool = False  # separate Coulomb and viscous friction of each wheel
+    exponents: tuple[float, ...] = ()  # of the speed, of additional friction of wheels and rollers
 
     @property
     def wheel_names(self) -> tuple[str, ...]:
@@ -294,6 +298,11 @@ class FrictionModel:
             Unknown(f"constant_force_{axis}", unit, unexcited=reason)
             for axis, unit, reason in (("x", "N", _FORWARD), ("y", "N", _SIDEWAYS), ("yaw", "N m", _SIDEWAYS))
         ]
+        for exponent in self.exponents:
+            unknowns += [
+                Unknown(f"wheel_power_{exponent:g}", f"N m (s/rad)^{exponent:g}", unexcited="no wheel ever turned"),
+                Unknown(f"roller_power_{exponent:g}", f"N (s/m)^{exponent:g}", unexcited=_SIDEWAYS),
+            ]
         if self.each_wheel:
             indistinct = "the motion does not distinguish the wheels: turn while driving"
             unknowns += [
@@ -334,8 +343,12 @@ class FrictionModel:
         parts.append(coulomb if self.each_wheel else coulomb.sum(axis=2, keepdims=True))
         parts += [push[:, :, None] * np.eye(3) for push in pushes]
         parts.append(np.broadcast_to(np.eye(3), (len(twist), 3, 3)))
+        wheel_speeds, sideways = twist @ jacobian.T, twist @ self.across.T
+        for exponent in self.exponents:
+            wheels = wheel_signs * np.maximum(np.abs(wheel_speeds), WHEEL_DEADBAND) ** exponent @ jacobian
+            slides = roller_signs * np.maximum(np.abs(sideways), ROLLER_DEADBAND) ** exponent
+            parts += [wheels[:, :, None], (slides @ (base.roller_gains[:, None] * self.across))[:, :, None]]
         if self.each_wheel:
-            wheel_speeds = twist @ jacobian.T
             parts.append(np.einsum("kn,na,np->kap", wheel_speeds, jacobian, self.patterns(), optimize=True))
         return np.concatenate(parts, axis=2)
 

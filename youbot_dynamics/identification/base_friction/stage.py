@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.base_friction._fit import (
+    EXPONENTS,
     BaseFriction,
     coast_sums,
     fit_coast_down,
     fit_friction,
     friction_sums,
     no_friction,
+    of_model,
+    with_shape_errors,
 )
 from youbot_dynamics.identification.base_friction._rows import FrictionModel, friction_rows
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals, recorded_wheel_signals
@@ -52,7 +55,7 @@ _CONSTANT = (
 class _FrictionPart:
     """Friction data of one recording."""
 
-    sums: BlockSums | None  # for the fit, None if its efforts cannot be used
+    sums: BlockSums | None  # with `EXPONENTS`, None if its efforts cannot be used
     wheel_sums: BlockSums | None  # the same for the model with friction of each wheel
     coast: BlockSums | None  # of its spans with the motors off, None without spans or rolling wheels
     refusal: str  # why its efforts cannot be used, "" if they can
@@ -79,7 +82,8 @@ def extract(opened: Opened, robot: Robot) -> _FrictionPart:
     driven = signals.without(off)
     reason = driven.refusal()
     sums, wheel_sums = (
-        None if reason else friction_sums(driven, friction_model(robot, each_wheel)) for each_wheel in (False, True)
+        None if reason else friction_sums(driven, replace(friction_model(robot, each_wheel), exponents=EXPONENTS))
+        for each_wheel in (False, True)
     )
     return _FrictionPart(sums, wheel_sums, coast, reason, signals.fastest)
 
@@ -135,10 +139,13 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         for recording in usable:
             yield from friction_rows(selected, driven(recording))
 
-    wheels = friction_model(robot, each_wheel=True)
-    friction = fit_friction(merge([recording.part.sums for recording in usable]), model, lambda: model_rows(model))
-    wheel_friction = fit_friction(
-        merge([recording.part.wheel_sums for recording in usable]), wheels, lambda: model_rows(wheels)
+    def fitted(selected: FrictionModel, sums: BlockSums) -> BaseFriction:
+        friction = fit_friction(of_model(sums, selected), selected, lambda: model_rows(selected))
+        return with_shape_errors(friction, sums)
+
+    friction = fitted(model, merge([recording.part.sums for recording in usable]))
+    wheel_friction = fitted(
+        friction_model(robot, each_wheel=True), merge([recording.part.wheel_sums for recording in usable])
     )
     rows = list(friction_rows(model, driven(usable[0])))
     missed_effects = (

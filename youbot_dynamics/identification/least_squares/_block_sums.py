@@ -100,6 +100,15 @@ class BlockSums:
         """Matrices (k, p, p + 1) of Z'[H b]; of H'[H b] without instruments."""
         return self.squares()[:, :-1] if self.cross is None else self.cross
 
+    def selected(self, columns: Sequence[int]) -> BlockSums:
+        """Sums of the same rows for some of the unknowns, by their indices in increasing order."""
+        kept, width = np.array([*columns, self.unknowns]), self.unknowns + 1
+        places = np.zeros((width, width), dtype=np.intp)
+        places[np.triu_indices(width)] = np.arange(self.gram.shape[1])
+        i, j = np.triu_indices(len(kept))
+        cross = None if self.cross is None else self.cross[:, kept[:-1, None], kept]
+        return BlockSums(self.keys, self.rows, self.gram[:, places[kept[i], kept[j]]], cross)
+
 
 def _width(triangle: int) -> int:
     """Size of the symmetric matrix whose upper triangle has `triangle` numbers."""
