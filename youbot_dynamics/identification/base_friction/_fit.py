@@ -118,8 +118,8 @@ def with_shape_errors(friction: BaseFriction, sums: BlockSums) -> BaseFriction:
 def _with_power(friction: BaseFriction, other: Fit, exponent: float) -> BaseFriction:
     """The friction with the changes of its values in another fit, with a power of the speed, as additional errors."""
     reason = refusal(
-        f"friction does not follow Coulomb + viscous: the forces also contain a term of |v|^{exponent:g}, and the value "
-        "depends on it"
+        f"friction does not follow Coulomb + viscous: the forces also contain a term of |v|^{exponent:g}, and the "
+        "value depends on it"
     )
     unknowns = {unknown.name: unknown for unknown in (*other.unknowns, *_wheel_unknowns(friction.model))}
     wheels = _wheel_viscous(other, friction.model) if friction.model.each_wheel else ()
