@@ -8,6 +8,7 @@ import io
 import json
 import os
 import resource
+import shutil
 import socket
 import sqlite3
 import stat
@@ -474,6 +475,8 @@ def test_of_the_outputs_on_a_full_disk_none_is_written_and_an_earlier_result_sta
     for name in ("result.yaml", "result.json", "exports/nav2.yaml", "exports/my_notes.txt"):
         (tmp_path / "old" / name).write_text("mine")
     before = outputs(tmp_path / "old")
+    write_outputs(tmp_path / "first", found, (), "x")  # imports all: Python would keep half of its bytecode
+    shutil.rmtree(tmp_path / "first")
     most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, most[1]))  # report.html is larger, the others are not
     try:

@@ -381,8 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         print(f"error: {missing_package(package, f'youbot {given.verb}')}", file=sys.stderr)
         code = 1
-    except BrokenPipeError:
-        # The reader of our output closed the pipe, as `head` does.
+    except BrokenPipeError:  # the reader of our output closed the pipe, as `head` does
         sys.stderr.close()
         code = 1
     except OSError as problem:

@@ -146,6 +146,11 @@ def make_layout(
 ) -> Layout:
     """Return the checked layout of n bodies with nv speeds; arguments and errors as `Tree.from_arrays`.
 
+    Args:
+        names: [n] of the bodies, for messages; [n] parents and joint types.
+        axes: (n, 3), placements (n, 4, 4), masses (n,), centres of mass (n, 3), inertias (n, 3, 3), gravity (3,).
+        rotor_inertias: (nv,) [kg m2], None for none.
+
     Raises:
         ModelError: also for no body, or a duplicate name.
 

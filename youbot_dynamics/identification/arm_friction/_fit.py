@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._joint_fit import (
     AGAINST,
@@ -31,44 +30,33 @@ from youbot_dynamics.identification.arm_friction._joint_fit import (
     with_power,
 )
 from youbot_dynamics.identification.arm_friction._regressors import (
-    UNKNOWN_ROTOR,
     BaseParameters,
-    felt_parameters,
     inertial_parameters,
-    uncertainty,
 )
 from youbot_dynamics.identification.arm_friction._rows import (
     PARTS,
     ArmFrictionModel,
     JointRows,
-    block_length,
     joint_refusal,
     joint_regressors,
     joint_rows,
 )
+from youbot_dynamics.identification.arm_friction._solution import determined_bodies, joint_solution
 from youbot_dynamics.identification.arm_friction._windows import shortest
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
-    Rows,
     Unknown,
     judge,
-    least_squares,
     refusal,
 )
 from youbot_dynamics.identification.signals import ArmSignals
 
-# Effect on the torques below which a combination of inertial parameters is not included in the first fit [N m].
-_FIRST_EFFECT = 0.005
-# Smallest ratio of the effect of a combination to the residual's standard error over all rows. Combinations that are
-# not fitted keep their nominal values, which biases the friction of a small joint.
-_LEAST_SIGNIFICANCE = 5.0
 # Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], for which
 # they are fitted; otherwise bodies and friction of the joint explain the torques equally well.
 _LARGEST_HALF_WIDTHS, _LONGEST_DELAY = (0.05, 0.005), 0.05
 _WIDEST_SCALE = 0.25  # largest half-width of a scale, as a share of it: masses that other joints do not carry follow it
 FAR = 0.2  # scale, less 1, that is further off than torque constants scatter
-_REFERENCE_JOINT = "the scales of the other joints are relative to this one, or these data do not determine its scale"
 _ITERATIONS, _FINAL_ITERATIONS = 6, 2  # number of fits, and of the last fits without the scales that are undetermined
 # Largest change of a value with windows of half the length, in combined standard errors and relative to the value.
 _LARGEST_CHANGE, _LARGEST_RELATIVE_CHANGE = 2.0, 0.01
@@ -271,8 +259,8 @@ def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
     found = (identification.model, identification.base, identification.offsets, identification.scaled)
     try:
         if identification.fit is not None:
-            fits = {power: _fit(rows, *found, [row.power(power) for row in rows]) for power in _EXPONENTS}
-            drifts = {part: _fit(rows, *found, [row.drift(part) for row in rows]) for part in PARTS[:2]}
+            fits = {power: joint_solution(rows, *found, [row.power(power) for row in rows]) for power in _EXPONENTS}
+            drifts = {part: joint_solution(rows, *found, [row.drift(part) for row in rows]) for part in PARTS[:2]}
     except IdentificationError:  # too short for more unknowns
         return identification
     for k, row in enumerate(rows if fits else ()):
@@ -337,7 +325,7 @@ def _identify_joints(
     """Identification from the rows of all joints that are not excluded."""
     if model.tree is None:
         return _solve(model, excluded, rows, None, (), 1)
-    base, loads = _base_parameters(model.tree, rows), [float(np.mean(row.known**2)) for row in rows]
+    base, loads = determined_bodies(model.tree, rows), [float(np.mean(row.known**2)) for row in rows]
 
     def with_reference(reference: int) -> ArmFriction:
         scaled = (*(k != reference for k in range(len(rows))), True)
@@ -363,7 +351,7 @@ def _solve(
     """Identification from the rows of all joints that are not excluded, with a number of iterations for the scales."""
     offsets = tuple(row.has_offset(row.body if base is None else row.body[:, base.columns]) for row in rows)
     try:
-        fit = _fit(rows, model, base, offsets, scaled)
+        fit = joint_solution(rows, model, base, offsets, scaled)
         for remaining in reversed(range(iterations - 1)):  # a scale times a change of the bodies is not linear
             assert base is not None
             readings = fit.estimates[len(base.columns) : len(base.columns) + len(scaled)]
@@ -371,7 +359,7 @@ def _solve(
             scales = np.nan_to_num([estimate.value for estimate in readings]) * scaled
             values = np.nan_to_num(fit.values)
             rows = tuple(row.linearised(base.columns, values, scales[k]) for k, row in enumerate(rows))
-            fit = _fit(rows, model, base, offsets, scaled)
+            fit = joint_solution(rows, model, base, offsets, scaled)
     except IdentificationError as problem:
         reason = f"only {problem.got}; needed: {problem.expected}"
         joints = tuple(excluded.get(name) or refused_joint(name, reason) for name in model.joint_names)
@@ -404,76 +392,6 @@ def _determined(fit: Fit, readings: Sequence[Estimate]) -> tuple[bool, ...]:
     ]
     prompt = fit.half_width(delay.standard_error) <= _LARGEST_HALF_WIDTHS[1] and abs(delay.value) <= _LONGEST_DELAY
     return (*map(bool, narrow), bool(prompt))
-
-
-def _base_parameters(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
-    """Combinations of inertial parameters with an effect that exceeds the unexplained torque of the rows."""
-    preliminary = felt_parameters(tree, np.concatenate([row.body for row in rows]), _FIRST_EFFECT)
-    weighted = []
-    for row in rows:
-        columns = np.hstack([row.body[:, preliminary.columns], row.friction()])
-        weighted.append(_noise_weight(columns, row.torque - row.known) * row.body)
-    table = np.concatenate(weighted)
-    return felt_parameters(tree, table, _LEAST_SIGNIFICANCE / math.sqrt(len(table)))
-
-
-def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameters | None) -> list[Unknown]:
-    unknowns = []
-    if base is not None and model.tree is not None:
-        known = uncertainty(model.tree)
-        known[-model.tree.nv :][model.tree.layout.rotor_inertias == 0.0] /= UNKNOWN_ROTOR  # the inertia of the links
-        for name, unit, size in zip(base.names, base.units, known[base.columns], strict=True):
-            unknowns.append(Unknown(f"{name}_change", unit, resolution=float(size)))
-        unknowns += [Unknown(f"{name}_scale", "1", resolution=0.05, unexcited=_REFERENCE_JOINT) for name in names]
-        unknowns.append(Unknown("effort_delay", "s", resolution=0.01, unexcited="these data do not determine it"))
-    else:
-        for name in names:
-            unknowns.append(Unknown(f"{name}_inertia", "kg m2", low=0.0, unexcited="the joint never changed its speed"))
-            if model.weighed:
-                unknowns += [Unknown(f"{name}_weight_{part}", "N m", resolution=0.02) for part in ("sin", "cos")]
-    for name in names:
-        unknowns += [
-            Unknown(f"{name}_coulomb", "N m", low=0.0, resolution=0.01),
-            Unknown(f"{name}_viscous", "N m s/rad", low=0.0, resolution=0.02),
-            Unknown(f"{name}_stribeck", "N m", low=0.0, resolution=0.02, unexcited="no Stribeck speed was given"),
-            Unknown(f"{name}_offset", "N m", resolution=0.05, unexcited="weight or friction hide it in these data"),
-            Unknown(f"{name}_bend", "N m", unexcited="no Stribeck speed was given"),
-        ]
-    return unknowns
-
-
-def _fit(
-    rows: Sequence[JointRows],
-    model: ArmFrictionModel,
-    base: BaseParameters | None,
-    offsets: Sequence[bool],
-    scaled: Sequence[bool],
-    powers: Sequence[Vector] = (),
-) -> Fit:
-    """One fit of all joints together, since they share the bodies; `powers` (r,) is one more column of each joint."""
-    names = [model.joint_names[row.joint] for row in rows]
-    unknowns = _unknowns(model, names, base) + [Unknown(f"{name}_power", "") for name in names[: len(powers)]]
-    block = block_length(rows, len(unknowns))
-    pieces = []
-    for k, row in enumerate(rows):
-        table, target = joint_regressors(rows, k, row, base, offsets, scaled), row.torque - row.known
-        weight = _noise_weight(table, target)
-        if powers:
-            table = np.hstack([table, np.outer(powers[k], np.arange(len(powers)) == k)])
-        for number in np.unique(row.recording):
-            selected = row.recording == number
-            pieces.append(
-                Rows(row.time[selected], weight * table[selected], weight * target[selected], None, int(number), block)
-            )
-    return least_squares(pieces, unknowns)
-
-
-def _noise_weight(table: Vector, target: Vector) -> float:
-    """1 / residual of a joint fitted alone [1/(N m)], so that a large joint does not dominate a small one."""
-    lengths = np.linalg.norm(table, axis=0)
-    scaled = table[:, lengths > 0.0] / lengths[lengths > 0.0]
-    residual = target - scaled @ np.linalg.lstsq(scaled, target, rcond=1e-6)[0]
-    return 1.0 / max(float(np.sqrt(np.mean(residual**2))), 1e-3)
 
 
 _SPEEDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.8)  # values of v_s tried [rad/s]
