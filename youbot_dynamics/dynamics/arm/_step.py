@@ -302,8 +302,8 @@ def plain_step(
     """Solve a step as `implicit_step`, by plain iterations of the straight-line code; enough for nearly every step.
 
     It takes no tuples, because passing them costs as much as an iteration: joints (n, 11) and halfway are those of
-    `ArmBody`; table (22, n), numbers (p,) and derivatives (3, 1, n, n) those of `StepWork`. `converged` is the change of
-    a speed in the last iteration [rad/s]; the remaining error is about its square. `slopes`: whether to compute
+    `ArmBody`; table (22, n), numbers (p,) and derivatives (3, 1, n, n) those of `StepWork`. `converged` is the change
+    of a speed in the last iteration [rad/s]; the remaining error is about its square. `slopes`: whether to compute
     `derivatives`; dt [s].
 
     Returns:
