@@ -147,8 +147,15 @@ def make_layout(
     """Return the checked layout of n bodies with nv speeds; arguments and errors as `Tree.from_arrays`.
 
     Args:
-        names: [n] of the bodies, for messages; [n] parents and joint types.
-        axes: (n, 3), placements (n, 4, 4), masses (n,), centres of mass (n, 3), inertias (n, 3, 3), gravity (3,).
+        names: [n] of the bodies, for messages.
+        parents: [n].
+        joint_types: [n].
+        axes: (n, 3).
+        placements: (n, 4, 4).
+        masses: (n,) [kg].
+        centres_of_mass: (n, 3) [m].
+        inertias: (n, 3, 3) [kg m2].
+        gravity: (3,) [m/s2].
         rotor_inertias: (nv,) [kg m2], None for none.
 
     Raises:
