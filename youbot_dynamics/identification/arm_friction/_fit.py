@@ -142,20 +142,25 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
     shortest_half_width = shortest(recordings)
     if 2.0 * shortest_half_width > 1.5 * model.half_width:
         model = dataclasses.replace(model, half_width=2.0 * shortest_half_width)
-    identification = _with_reading_errors(_identify(recordings, model), recordings)
+
+    def with_other_errors(found: ArmFriction) -> ArmFriction:
+        return _with_shape_errors(_with_reading_errors(found, recordings))
+
+    identification = _identify(recordings, model)
     while True:
         if not model.stribeck_speeds:
             identification = with_stribeck(identification)
         half_width = max(0.5 * identification.model.half_width, shortest_half_width)
         if half_width >= identification.model.half_width:
-            return _with_shape_errors(identification)
+            return with_other_errors(identification)
         finer = _identify(recordings, dataclasses.replace(identification.model, half_width=half_width))
-        finer = _with_reading_errors(finer, recordings)
-        changed = _window_dependent(identification, finer)
+        if changed := _window_dependent(identification, finer):  # more than the steps of the encoders explain?
+            both = (_with_reading_errors(found, recordings) for found in (identification, finer))
+            changed = _window_dependent(*both)
         if not changed:
-            return _with_shape_errors(_with_window_errors(identification, finer))
+            return with_other_errors(_with_window_errors(identification, finer))
         if half_width == shortest_half_width:
-            return _with_shape_errors(_refuse_estimates(_with_window_errors(finer, identification), changed))
+            return with_other_errors(_refuse_estimates(_with_window_errors(finer, identification), changed))
         identification = finer
 
 
