@@ -35,6 +35,7 @@ none_is_no_failure() {
 plain_tests_end() {
     local code=0
     wait "$plain" || code=$?
+    plain=""
     cat "$plain_output"
     return "$code"
 }
@@ -50,7 +51,7 @@ plain_output="$(mktemp)"
 plain_started=$SECONDS
 nice -n 10 "${pytest[@]}" -n auto --maxprocesses 4 -m "($speed) and not ros" >"$plain_output" 2>&1 &
 plain=$!
-trap 'kill "$plain" 2>/dev/null || true; rm -f "$plain_output"' EXIT
+trap '[[ -z "$plain" ]] || kill "$plain" 2>/dev/null || true; rm -f "$plain_output"' EXIT
 # Nodes over DDS wait most of the time: three tests at once, each in a domain of its own, and beside them, at a lower
 # priority, the tests without nodes, whose output follows.
 step "pytest ros" none_is_no_failure "${pytest[@]}" -n 3 -m "($speed) and ros"
