@@ -122,7 +122,6 @@ def test_five_minutes_tell_each_coefficient_but_the_smallest(five_minutes):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="0.87: stairs repeat one error of 0.3 to 0.9 %, see docs/acceptance.md")
 def test_intervals_of_five_minutes_hold_nine_times_in_ten(five_minutes):
     assert five_minutes["inside"].mean() >= 0.88
 

@@ -80,7 +80,7 @@ _ANOTHER_UNIT = 4.0  # ratio of distances by poses and by wheels above which a u
 CREEP = 0.0004  # apparent radius error (relative) from contact creep under unequal loads: 0.0002 to 0.0004 in MuJoCo
 _EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
 _USEFUL = 0.05  # relative half-width of a geometric value above which the data sheet is more accurate
-_SIGNIFICANT = 4.0  # standard errors above which slip grows with the motion: three terms exceed 3 in 1 robot of 100 by chance
+_SIGNIFICANT = 4.0  # standard errors above which slip grows with the motion; by chance 1 robot in 100 exceeds 3
 _LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] sufficient for any value
 
 
