@@ -16,9 +16,8 @@ done
 
 summary=""
 failed=0
-# Run a step and note its verdict and time; STARTED is its beginning where it began earlier.
 step() {
-    local name="$1" started="${STARTED:-$SECONDS}" verdict=passed
+    local name="$1" started=$SECONDS verdict=passed
     shift
     printf '\n== %s\n' "$name"
     "$@" || { verdict=FAILED; failed=1; }
@@ -26,18 +25,10 @@ step() {
 }
 
 # Arguments may choose tests of one kind only: then none of the other kind is no failure.
-none_is_no_failure() {
+chosen() {
     local code=0
-    "$@" || code=$?
+    "$VENV/bin/python" -m pytest "${END_OF_A_HANG[@]}" "$@" "${arguments[@]}" || code=$?
     [[ $code -eq 5 && ${#arguments[@]} -gt 0 ]] || return "$code"
-}
-
-plain_tests_end() {
-    local code=0
-    wait "$plain" || code=$?
-    plain=""
-    cat "$plain_output"
-    return "$code"
 }
 
 cd "$ROOT"
@@ -45,17 +36,9 @@ export OPENBLAS_NUM_THREADS=1  # the workers share the cores: threads of each be
 step "ruff check" "$VENV/bin/python" -m ruff check .
 step "ruff format" "$VENV/bin/python" -m ruff format --check .
 step "mypy" "$VENV/bin/python" -m mypy
-
-pytest=("$VENV/bin/python" -m pytest "${END_OF_A_HANG[@]}" "${arguments[@]}" --dist loadfile)
-plain_output="$(mktemp)"
-plain_started=$SECONDS
-nice -n 10 "${pytest[@]}" -n auto --maxprocesses 4 -m "($speed) and not ros" >"$plain_output" 2>&1 &
-plain=$!
-trap '[[ -z "$plain" ]] || kill "$plain" 2>/dev/null || true; rm -f "$plain_output"' EXIT
-# Nodes over DDS wait most of the time: three tests at once, each in a domain of its own, and beside them, at a lower
-# priority, the tests without nodes, whose output follows.
-step "pytest ros" none_is_no_failure "${pytest[@]}" -n 3 -m "($speed) and ros"
-STARTED=$plain_started step "pytest" none_is_no_failure plain_tests_end
+step "pytest" chosen -n auto --maxprocesses 4 --dist loadfile -m "($speed) and not ros"
+# Nodes over DDS wait most of the time: three at once, each in a domain of its own.
+step "pytest ros" chosen -n 3 --dist loadfile -m "($speed) and ros"
 
 printf '\n%s' "$summary"
 exit "$failed"

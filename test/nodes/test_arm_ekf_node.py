@@ -216,7 +216,7 @@ def test_bad_messages_are_each_counted_and_none_ends_the_node() -> None:
         driver.stamp = driver.now()
         driver.speak(40)
         driver.fresh()
-        assert "no states of arm_joint_1" in driver.statuses()["joints"].message  # silent for a second now
+        driver.wait(lambda: "no states of arm_joint_1" in driver.statuses()["joints"].message, "a report of silence")
         driver.listen_on()
         before = driver.values()
 
