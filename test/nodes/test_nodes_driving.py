@@ -124,8 +124,10 @@ def test_odometry_follows_the_truth_and_its_covariance_grows():
         # In our signs a wheel's position and velocity move the same way, whatever the driver does to them.
         position = np.array([m.position[:4] for m in states])
         velocity = np.array([m.velocity[:4] for m in states])
-        slope = np.diff(position, axis=0) / np.diff([seconds(m.header.stamp) for m in states])[:, None]
-        steady = (np.abs(velocity[1:]) > 1.0) & (np.abs(velocity[:-1]) > 1.0) & (np.abs(slope) > 0.5)
+        period = np.diff([seconds(m.header.stamp) for m in states])[:, None]
+        slope = np.diff(position, axis=0) / period
+        # Where readings are lost while the base brakes, the slow wheel can turn back in between.
+        steady = (np.abs(velocity[1:]) > 1.0) & (np.abs(velocity[:-1]) > 1.0) & (np.abs(slope) > 0.5) & (period < 0.05)
         assert np.count_nonzero(steady) > 100
         assert np.all(np.sign(slope[steady]) == np.sign(velocity[1:][steady]))
 
