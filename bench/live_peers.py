@@ -69,10 +69,11 @@ def base_controller() -> Node:
 
 
 def odometry() -> Node:
-    """Every message of the driver goes on, those of the wheels with odom."""
+    """Pass on every message of the driver, those of the wheels with odom; answer each wheel command with two."""
     node = Bare("odometry")
     node.hear("imu", Imu)
-    node.hear(ERROR, JointState)
+    error = joints(["x", "y", "yaw"], "position", "velocity")
+    node.hear("wheel_commands", JointState, ("trajectory_tracker/cmd_vel", Twist()), (ERROR, error))
     pass_on = node.create_publisher(JointState, "joint_states", 10)
     speak = node.speaker(("odom", Odometry()))
 
@@ -86,14 +87,11 @@ def odometry() -> Node:
 
 
 def trajectory_tracker() -> Node:
-    """A command and an error for each wheel command."""
+    """Topics that seldom carry a message; what ours does for each wheel command, `odometry` calls."""
     node = Bare("trajectory_tracker")
-    node.hear("odom", Odometry)
     node.hear("cmd_vel", Twist, depth=1)
     node.hear("trajectory", MultiDOFJointTrajectory, depth=1)
     node.hear("line_deviation", PointStamped)
-    error = joints(["x", "y", "yaw"], "position", "velocity")
-    node.hear("wheel_commands", JointState, ("trajectory_tracker/cmd_vel", Twist()), (ERROR, error))
     node.every(1.0 / RATE)
     return node
 

@@ -77,6 +77,5 @@ def test_a_number_without_a_unit_has_none_in_the_table() -> None:
 
 def test_the_pose_of_what_reports_the_poses_is_judged_too(drive: tuple[Path, np.ndarray]) -> None:
     values = true_values(SEED, drive[0])
-    assert [values[f"base.geometry.{name}"] for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset")] == [
-        0.0
-    ] * 4
+    of_sensor = ("sensor_x", "sensor_y", "sensor_yaw", "time_offset", "pose_smoothing")
+    assert [values[f"base.geometry.{name}"] for name in of_sensor] == [0.0] * 5

@@ -28,7 +28,8 @@ DRIVES, CHUNK, ROBOTS = 3, 4, 200
 STAGES = ("calibration", "delay")
 COUNTED = 100  # values from which on a kind is judged by itself
 # The poses are those of the base itself, stamped as the wheels are.
-SENSOR = {f"base.geometry.{name}": 0.0 for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset")}
+OF_SENSOR = ("sensor_x", "sensor_y", "sensor_yaw", "time_offset", "pose_smoothing")
+SENSOR = {f"base.geometry.{name}": 0.0 for name in OF_SENSOR}
 
 
 def wide_robot(seed: int) -> BaseTruth:

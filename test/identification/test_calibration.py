@@ -162,7 +162,7 @@ def test_a_refused_geometry_refuses_its_offset_and_the_pose_of_the_sensor(run):
     found = calibrate([coarse], BASE)
     print(reasons(found))
     assert not found["wheel_radius"].identified
-    for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset"):
+    for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset", "pose_smoothing"):
         assert not found[name].identified
 
 
@@ -362,6 +362,51 @@ def test_a_wheel_counter_that_starts_anew_or_pauses_costs_its_window(run):
     signals = calibration_signals(run.wheel_time[kept], angles[kept], run.pose_time, run.poses)
     np.testing.assert_array_equal(np.flatnonzero(signals.gaps()), [1499, 2298])  # the reading at 2000 is left out
     near(calibrate([signals], BASE))
+
+
+def low_passed(poses: np.ndarray, time_constant: float) -> np.ndarray:
+    """Poses at 100 Hz behind a filter of first order."""
+    passed, share = poses.copy(), 0.01 / (time_constant + 0.01)
+    for k in range(1, len(passed)):
+        passed[k] = passed[k - 1] + share * (poses[k] - passed[k - 1])
+    return passed
+
+
+def averaged(poses: np.ndarray, span: float) -> np.ndarray:
+    """Means over the last `span` [s] at 100 Hz; the first rows are copies of the first mean."""
+    count = round(span / 0.01)
+    means = np.lib.stride_tricks.sliding_window_view(poses, count, axis=0).mean(axis=2)
+    return np.vstack([np.repeat(means[:1], count - 1, axis=0), means])
+
+
+def tracked_with_speed(poses: np.ndarray, share: float) -> np.ndarray:
+    """Poses at 100 Hz behind an alpha-beta filter: it has no lag at constant speed, and overshoots."""
+    pose, change, tracked = poses[0].copy(), np.zeros(3), []
+    for seen in poses:
+        pose = pose + change
+        surprise = seen - pose
+        pose, change = pose + share * surprise, change + share**2 / (2.0 - share) * surprise
+        tracked.append(pose)
+    return np.array(tracked)
+
+
+@pytest.mark.parametrize(
+    ("smooth", "amount", "smoothing"),
+    [(low_passed, 0.15, 0.5 * 0.15**2), (averaged, 0.5, 0.5**2 / 24.0), (tracked_with_speed, 0.12, None)],
+)
+def test_a_tracker_that_filters_its_poses_makes_no_wheels_smaller(run, smooth, amount: float, smoothing: float | None):
+    """Without it in the model, the radius was 1 % too small, five times its interval, behind the first of them."""
+    found = calibrate([dataclasses.replace(run, poses=smooth(run.poses, amount)).signals()], BASE)
+    near(found, GEOMETRY)
+    assert found["wheel_radius"].value == pytest.approx(TRUE["wheel_radius"], rel=1.5e-3)
+    if smoothing is not None:
+        assert found["pose_smoothing"].value == pytest.approx(smoothing, rel=0.05)
+
+
+def test_a_strong_filter_is_refused_as_such(run):
+    found = calibrate([dataclasses.replace(run, poses=low_passed(run.poses, 0.3)).signals()], BASE)
+    assert not any(estimate.identified for estimate in found.estimates)
+    assert "record the poses without a filter" in found["wheel_radius"].verdict
 
 
 def test_two_poses_a_second_of_a_coarse_tracker_are_enough_in_some_minutes():

@@ -181,6 +181,17 @@ def test_metadata_that_cannot_be_used_are_told(tmp_path: Path) -> None:
     assert recovered(recording) > 0 and recording.lost.startswith("metadata.yaml is not used: ")
 
 
+def test_a_file_that_metadata_list_twice_counts_once(tmp_path: Path) -> None:
+    file = record(tmp_path / "run")
+    listing = file.with_name("metadata.yaml")
+    entry = f"  - {file.name}\n"
+    text = listing.read_text()
+    assert text.count(entry) == 1
+    listing.write_text(text.replace(entry, 2 * entry))
+    recording = open_bag(tmp_path / "run")
+    assert recovered(recording) == 200 and "listed twice" in recording.lost
+
+
 def test_a_repaired_copy_beside_the_original_is_not_read_twice(tmp_path: Path) -> None:
     file = record(tmp_path / "twice")
     shutil.copy(file, file.with_name("repaired.mcap"))

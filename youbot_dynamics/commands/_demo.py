@@ -276,10 +276,9 @@ def true_values(seed: int, bag: Path, robot_file: Path | None = None) -> dict[st
     signals = base_signals(recording, robot, {})
     exact = dataclasses.replace(signals, measured_time=poses.stamp, measured=path, measured_is="position")
     delays = {f"robot.base.delay.effective_{axis}": delay for axis, delay in effective_delays(exact).items()}
-    # The pose sensor is at the centre of the twin and uses its clock.
-    tracked = dict.fromkeys(
-        (f"base.geometry.{name}" for name in ("sensor_x", "sensor_y", "sensor_yaw", "time_offset")), 0.0
-    )
+    # The pose sensor is at the centre of the twin, uses its clock and does not filter.
+    of_sensor = ("sensor_x", "sensor_y", "sensor_yaw", "time_offset", "pose_smoothing")
+    tracked = dict.fromkeys((f"base.geometry.{name}" for name in of_sensor), 0.0)
     return {**truth, **tracked, **delays}
 
 

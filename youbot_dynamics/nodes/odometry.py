@@ -56,7 +56,11 @@ _FIGURES = (("delay", 1e3, "ms", 1), ("gain", 1.0, "", 3), ("lag", 1e3, "ms", 0)
 
 
 class OdometryNode(Node):
-    """Reads the driver's joint states; it never commands anything."""
+    """Reads the driver's joint states; it never commands anything.
+
+    Attributes:
+        tracker: in this process, where there is one: gets wheel angles, odometry and wheel commands from this node.
+    """
 
     def __init__(self) -> None:
         super().__init__("odometry")
@@ -80,13 +84,15 @@ class OdometryNode(Node):
         self._jumps = Growth()
         self._frame, self._child = self.config.frames()
         self._last_message = -np.inf
+        self.tracker: TrajectoryTracker | None = None
         self._last_tracking = -np.inf
         self._odom = self.create_publisher(OdometryMessage, "odom", STATE_QOS)
         self._joint_states = self.create_publisher(JointState, "joint_states", STATE_QOS)
         self._phases = self.create_publisher(JointState, "roller_phases", LATCHED_QOS) if finds else None
         self._tf = self._make_tf()
         self.create_service(Trigger, "~/reset_odometry", self._on_reset)
-        self.create_subscription(JointState, "trajectory_tracker/error", self._on_tracking, STATE_QOS)
+        if not self.config["stabilize"]:
+            self.create_subscription(JointState, "trajectory_tracker/error", self._on_tracking, STATE_QOS)
         listen(self, JointState, "driver/joint_states", self._on_joint_states, DRIVER_QOS)
         self.create_subscription(Imu, "imu", self._on_imu, IMU_QOS)
         self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
@@ -120,6 +126,8 @@ class OdometryNode(Node):
         self._last_message = time.monotonic()
         stamp = seconds(message.header.stamp)
         position, velocity = picked[0] * self._position_sign, picked[1] * self._velocity_sign
+        if self.tracker is not None:
+            self.tracker.take_wheels(stamp, position)
         self._monitor.read(stamp, position)
         state = self._estimator.take_wheels(stamp, position, velocity)
         self._publish_phases(stamp)
@@ -141,8 +149,13 @@ class OdometryNode(Node):
     def _on_wheel_commands(self, message: JointState) -> None:
         """Take the commands for the response of the running drive; speeds that are not finite are refused."""
         picked = joint_positions(message, self._names)
-        if picked is not None and np.all(np.isfinite(picked[1])):
-            self._monitor.sent(seconds(message.header.stamp), self._base.twist(picked[1]))
+        if picked is None:
+            return
+        stamp, speeds = seconds(message.header.stamp), picked[1]
+        if self.tracker is not None:
+            self.tracker.take_sent(stamp, speeds)
+        if np.all(np.isfinite(speeds)):
+            self._monitor.sent(stamp, self._base.twist(speeds))
 
     def _correct_signs(self, message: JointState) -> None:
         """Let every wheel turn positive when it rolls forward."""
@@ -159,6 +172,8 @@ class OdometryNode(Node):
         estimate = state.pose, state.twist, state.covariance, state.twist_covariance
         message = odometry_message(state.stamp, self._frame, self._child, *estimate)
         self._odom.publish(message)
+        if self.tracker is not None:
+            self.tracker.take_odometry(state.stamp, state.pose)
         if self._tf is not None:
             transform = TransformStamped(header=message.header, child_frame_id=self._child)
             transform.transform.translation.x = message.pose.pose.position.x
@@ -167,7 +182,8 @@ class OdometryNode(Node):
             self._tf.publish(self._tf.msg_type(transforms=[transform]))
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        if time.monotonic() - self._last_tracking < _SILENCE:
+        tracking = time.monotonic() - self._last_tracking < _SILENCE if self.tracker is None else self.tracker.following
+        if tracking:
             text = "a trajectory is being followed: cancel it first (trajectory_tracker/cancel)"
             return answer(response, False, text)
         self._estimator.odometry.reset()
@@ -263,7 +279,10 @@ def main() -> None:
 
     def make():
         odometry = OdometryNode()
-        return [odometry, TrajectoryTracker()] if odometry.config["stabilize"] else [odometry]
+        if not odometry.config["stabilize"]:
+            return [odometry]
+        odometry.tracker = TrajectoryTracker(fed=True)
+        return [odometry, odometry.tracker]
 
     run(make, driving=True)
 

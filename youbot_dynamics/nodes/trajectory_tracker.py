@@ -12,6 +12,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
 from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
@@ -51,9 +52,13 @@ class TrajectoryTracker(Node):
 
     It computes when a wheel command has just been sent, so that its own command is new when the next one is sent, one
     period later; where wheel_commands has no publisher a timer takes over.
+
+    Args:
+        fed: the odometry node of this process calls `take_odometry`, `take_wheels` and `take_sent`. By subscriptions,
+            each of these messages would come over DDS and be decoded once more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fed: bool = False) -> None:
         super().__init__("trajectory_tracker")
         self._config = NodeParameters(self, TABLE)
         self._robot = self._config.robot()
@@ -74,9 +79,10 @@ class TrajectoryTracker(Node):
         self._error = self.create_publisher(JointState, "~/error", STATE_QOS)
         self.create_service(Trigger, "~/cancel", self._on_cancel)
         self.create_subscription(MultiDOFJointTrajectory, "trajectory", self._on_trajectory, COMMAND_QOS, raw=True)
-        listen(self, Odometry, "odom", self._on_odom, STATE_QOS)
-        listen(self, JointState, "driver/joint_states", self._on_wheels, DRIVER_QOS)
-        self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
+        if not fed:
+            listen(self, Odometry, "odom", self._on_odom, STATE_QOS)
+            listen(self, JointState, "driver/joint_states", self._on_wheels, DRIVER_QOS)
+            self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
         self.create_subscription(PointStamped, "line_deviation", self._on_line, STATE_QOS)
         stamped = self._config["enable_stamped_cmd_vel"]
         listen(self, TwistStamped if stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
@@ -89,16 +95,40 @@ class TrajectoryTracker(Node):
     def _retune(self) -> None:
         self._run.tracker_settings, self._run.settings = self._settings()
 
-    def _on_odom(self, message: Odometry) -> None:
-        stamp, pose = seconds(message.header.stamp), messages.pose_vector(message.pose.pose)
+    @property
+    def following(self) -> bool:
+        """Whether it commands the base, since the start of its trajectory has come."""
+        return self._run.following
+
+    def take_odometry(self, stamp: float, pose: Vector) -> None:
+        """Take a pose in odom (3,) [m, m, rad] of `stamp` [s]."""
         self._ended(self._run.take_odometry(time.monotonic(), stamp, pose))
+
+    def take_wheels(self, stamp: float, angles: Vector) -> None:
+        """Take wheel angles (n,) [rad] of `stamp` [s], positive forward."""
+        self._ended(self._run.take_wheels(stamp, angles.tolist()), ERROR)
+
+    def take_sent(self, stamp: float, speeds: Vector) -> None:
+        """Take wheel speeds (n,) [rad/s] sent at `stamp` [s] and compute the next command; absurd ones are dropped."""
+        if not np.all(np.abs(speeds) <= _ABSURD * self._robot.base.limits.wheel_speed):
+            return
+        self._last_wheel_command = now = time.monotonic()
+        self._ended(self._run.take_sent(now, stamp, self._base.twist(speeds), speeds))
+        self._step(stamp + self._run.period)
+
+    def _on_odom(self, message: Odometry) -> None:
+        self.take_odometry(seconds(message.header.stamp), messages.pose_vector(message.pose.pose))
 
     def _on_wheels(self, message: JointState) -> None:
         driver = self._robot.driver
         picked = joint_positions(message, driver.wheel_joints)
         if picked is not None:
-            angles = (picked[0] * np.array(driver.position_sign)).tolist()
-            self._ended(self._run.take_wheels(seconds(message.header.stamp), angles), ERROR)
+            self.take_wheels(seconds(message.header.stamp), picked[0] * np.array(driver.position_sign))
+
+    def _on_wheel_commands(self, message: JointState) -> None:
+        picked = joint_positions(message, self._robot.driver.wheel_joints)
+        if picked is not None:
+            self.take_sent(seconds(message.header.stamp), picked[1])
 
     def _on_line(self, message: PointStamped) -> None:
         """Take the lateral deviation from a line, left positive: point.y, where a camera sees one."""
@@ -144,15 +174,6 @@ class TrajectoryTracker(Node):
         self._run.accept(trajectory, start, now, relative=message.frame == self._child)
         self._status = Status(OK, "following a trajectory")
         self.get_logger().info(f"trajectory of {trajectory.duration:.2f} s begins in {start - now:.2f} s")
-
-    def _on_wheel_commands(self, message: JointState) -> None:
-        picked = joint_positions(message, self._robot.driver.wheel_joints)
-        if picked is None or not np.all(np.abs(picked[1]) <= _ABSURD * self._robot.base.limits.wheel_speed):
-            return  # also of NaN
-        now, stamp = time.monotonic(), seconds(message.header.stamp)
-        self._last_wheel_command = now
-        self._ended(self._run.take_sent(now, stamp, self._base.twist(picked[1]), picked[1]))
-        self._step(stamp + self._run.period)
 
     def _on_timer(self) -> None:
         steady, now = time.monotonic(), node_time(self)

@@ -33,7 +33,7 @@ from youbot_dynamics.identification.calibration._start import (
     cut_windows,
     excitation,
     first_guess,
-    tracked_over_rolled,
+    wrong_unit,
 )
 from youbot_dynamics.identification.least_squares import (
     WIDEST_SHARE,
@@ -69,16 +69,17 @@ _CONVERGED = 0.02  # the fit has converged if no unknown changes by more [standa
 _NOTHING = 1e-10  # negligible change of an unknown [1, m, rad, s]
 _CURVED = 0.5  # change up to which the slopes of the previous iteration are reused [standard errors]
 # By unit: standard error for white residuals above which a step is damped.
-_WIDTHS = {"1": 0.05, "m": 0.2, "rad": 0.1, "s": 0.1}
+_WIDTHS = {"1": 0.05, "m": 0.2, "rad": 0.1, "s": 0.1, "s2": 0.02}
 _FAR = 4.0  # standard deviations above which the weight of a pose decreases
 _MEDIAN_TO_DEVIATION = 1.4826  # of normal residuals
 _FIRST_SCALES = np.array([0.02, 0.05, 0.2])  # [m, rad, rad]
 _SMALLEST = np.array([1e-4, 1e-4, 1e-4])  # smallest plausible scatter [m, rad, rad]
 _WORST_SHARE = 0.3  # unexplained share of the motion above which the poses are not those of this robot
 LIKELY = 2.0  # factor by which a radius may differ from the configured one
-_ANOTHER_UNIT = 4.0  # ratio of distances by poses and by wheels above which a unit is wrong
+_NUISANCES = RADIUS_ERROR, "sensor_", "time_offset", "pose_smoothing"  # fitted together with the geometry
 CREEP = 0.0004  # apparent radius error (relative) from contact creep under unequal loads: 0.0002 to 0.0004 in MuJoCo
 _EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
+_STRONG = 0.015  # [s2] smoothing of the poses above which the model of it is too coarse: 0.1 % of the radius at 0.019
 _USEFUL = 0.05  # relative half-width of a geometric value above which the data sheet is more accurate
 _SIGNIFICANT = 4.0  # standard errors above which slip grows with the motion; by chance 1 robot in 100 exceeds 3
 _LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] sufficient for any value
@@ -90,14 +91,15 @@ class Calibration:
 
     # "wheel_radius" (mean of the wheels), "wheel_radius_error_fl" and so on (radius over mean, minus 1),
     # "wheel_radius_fl" and so on, "lever", "lateral_factor", "sensor_x", "sensor_y", "sensor_yaw" (pose of the tracked
-    # body on the robot) and "time_offset" (pose stamp minus wheel stamp of the same moment; "time_offset_0" and so on
-    # for several recordings)
+    # body on the robot), "time_offset" (pose stamp minus wheel stamp of the same moment; "time_offset_0" and so on for
+    # several recordings) and "pose_smoothing" (a pose differs from the motion by this [s2] times its acceleration: half
+    # the variance of the times over which it is an average)
     estimates: tuple[Estimate, ...]
     base: MecanumBase  # kinematics with the identified values, and the configured ones elsewhere
     sensor: Vector  # (3,) fitted pose of the tracked body on the robot [m, m, rad]; 0 if the data do not show it
     offsets: Vector  # (r,) fitted time offsets of the recordings [s]
     size_factor: float = 1.0  # identified over configured half_length and half_width; 1 if the lever is unknown
-    # Last step, over logarithms of radii, lever and lateral factor, then sensor and offsets: correlation and condition.
+    # Last step, over logarithms of radii, lever and lateral factor, then the others: correlation and condition.
     # None if there was nothing to fit.
     fit: Fit | None = None
 
@@ -127,9 +129,9 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
     windows = cut_windows(recordings, start, _SPAN)
     excited = excitation(windows, start)
     unknowns = _changes(n, [signals.recording for signals in recordings])
-    free = np.flatnonzero(excited.determined(n) + [True] * len(recordings))
-    reasons = excited.reasons(n, len(recordings))
-    failure = _wrong_unit(windows, start)
+    free = np.flatnonzero(excited.determined(n) + [True] * (len(recordings) + 1))
+    reasons = excited.reasons(n, len(recordings) + 1)
+    failure = wrong_unit(windows, start)
     solved = None
     try:
         if not failure and not all(reasons):
@@ -148,7 +150,8 @@ def _changes(wheels: int, numbers: Sequence[int]) -> tuple[Unknown, ...]:
     names = [f"{RADIUS}_{name}" for name in (WHEELS[:wheels] if wheels <= len(WHEELS) else range(wheels))]
     names += [LEVER, LATERAL_FACTOR, "sensor_x", "sensor_y", "sensor_yaw"]
     names += ["time_offset"] if len(numbers) == 1 else [f"time_offset_{number}" for number in numbers]
-    units = ["1"] * (wheels + 2) + ["m", "m", "rad"] + ["s"] * len(numbers)
+    names += ["pose_smoothing"]
+    units = ["1"] * (wheels + 2) + ["m", "m", "rad"] + ["s"] * len(numbers) + ["s2"]
     return tuple(Unknown(name, unit, resolution=math.inf) for name, unit in zip(names, units, strict=True))
 
 
@@ -283,19 +286,14 @@ def _outlier_weights(part: Windows, residual: Vector, scales: Vector, guess: Gue
     return weights
 
 
-def _wrong_unit(windows: Sequence[Windows], start: Guess) -> str:
-    """Why wheels or poses have a wrong unit, "" if they may be in rad and m."""
-    ratio = tracked_over_rolled(windows, start)
-    if 1.0 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
-        return ""
-    return (
-        f"the poses show {ratio:.3g} times the distance that the configured wheels rolled: check that the wheel "
-        "positions are in rad and the poses in m"
-    )
-
-
 def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase) -> str:
     """Why these poses cannot be those of this robot, "" if they can."""
+    smoothing, deviation = solved.guess.smoothing, math.sqrt(solved.fit.covariance[-1, -1])
+    if abs(smoothing) - 2.0 * deviation > _STRONG:
+        return (
+            f"the poses are filtered: they differ from the motion by {smoothing:.2g} s2 times its acceleration, and "
+            f"above {_STRONG:g} s2 this is not modelled well enough; record the poses without a filter"
+        )
     ratio = float(np.mean(solved.guess.base.radii / base.radii))
     displacements = []
     for part in windows:
@@ -348,13 +346,13 @@ def _judged(
 
 
 def _with_joint_refusals(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
-    """Refuse sensor pose, offsets and relative radius errors if the geometry they were fitted with is refused."""
+    """Refuse what was fitted together with a geometry that is refused: sensor, offsets, smoothing, radius errors."""
     known = {estimate.name: estimate for estimate in estimates}
     judged = []
     for estimate in estimates:
         required = (RADIUS, LEVER) if estimate.name in ("sensor_x", "sensor_y") else (RADIUS,)
         unidentified = [name for name in required if not known[name].identified]
-        if unidentified and estimate.identified and estimate.name.startswith((RADIUS_ERROR, "sensor_", "time_offset")):
+        if unidentified and estimate.identified and estimate.name.startswith(_NUISANCES):
             text = f"it was fitted together with the {unidentified[0]}, which is {known[unidentified[0]].verdict}"
             estimate = replace(estimate, verdict=refusal(text))
         judged.append(estimate)
@@ -411,10 +409,12 @@ def _reported(guess: Guess, names: Sequence[str], linear_fit: Fit | None) -> lis
     for name, error, slope in zip(names[:n], errors.tolist(), math.sqrt(1.0 - share) * error_slopes, strict=True):
         unknown = Unknown(name.replace(RADIUS, RADIUS_ERROR), "1", resolution=resolution)
         reported.append(_Reported(unknown, error, np.concatenate([slope, zeros]), math.inf, shrinkage_variance))
-    values = np.concatenate([radii, [lever(guess.base), guess.base.lateral_factor], guess.sensor, guess.offsets])
+    size = lever(guess.base), guess.base.lateral_factor
+    values = np.concatenate([radii, size, guess.sensor, guess.offsets, [guess.smoothing]])
     slopes_ = np.diag(np.concatenate([values[: n + 2], np.ones(len(names) - n - 2)]))
-    units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * offsets
+    units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * offsets + ["s2"]
     resolutions = [0.0] * (n + 2) + [_LEVER_RESOLUTION] * 2 + [_YAW_RESOLUTION] + [_OFFSET_RESOLUTION] * offsets
+    resolutions.append(_STRONG)
     extra_variances = [mean**2 * shrinkage_variance] * n + [0.0] * (len(names) - n)
     for name, unit, value, slope, fine, extra_variance in zip(
         names, units, values.tolist(), slopes_, resolutions, extra_variances, strict=True

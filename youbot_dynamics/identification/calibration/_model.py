@@ -1,10 +1,11 @@
 """Predict poses from wheel angles in windows: residuals and their slopes over the geometry.
 
 A tracked body at S = (x, y, yaw) on the robot moves, while the wheels turn by dq, from pose to pose as
-    Z(t) = G o P(t),   P(t) = O(t - offset) o S,   O' = O o exp(A^+ diag(R) dq),
-with A the rolling constraints of `MecanumBase`, integrated exactly on SE(2). The start G of each window is fitted to
-its poses, so that odometry drifts only over the length of a window. The slip (1 - A A^+) diag(R) q of the wheels
-against each other is constant in a window, except for noise.
+    Z(t) = G o (P + c P'')(t),   P(t) = O(t - offset) o S,   O' = O o exp(A^+ diag(R) dq),
+with A the rolling constraints of `MecanumBase`, integrated exactly on SE(2). c is half the variance of the times over
+which the tracker averages; it is 0 without a filter, and negative for a filter that estimates speeds too. The start G
+of each window is fitted to its poses, so that odometry drifts only over the length of a window. The slip
+(1 - A A^+) diag(R) q of the wheels against each other is constant in a window, except for noise.
 
 Source: systems 29-31, 34.
 """
@@ -20,6 +21,7 @@ from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 _BASE = np.zeros(3)  # pose of the base relative to itself
+_AROUND = 0.08  # [s] between the poses whose second difference is the acceleration
 _STEP = 1e-6  # step of the numerical slopes, in logarithms, m, rad, s
 
 
@@ -30,11 +32,12 @@ class Guess:
     base: MecanumBase  # kinematics
     sensor: Vector  # (3,) pose of the tracked body on the robot [m, m, rad]
     offsets: Vector  # (r,) pose stamp minus wheel stamp of the same moment, per recording [s]
+    smoothing: float = 0.0  # c of the tracker [s2]
 
     def moved(self, change: Vector) -> Guess:
-        """The guess with its values changed by (p,), p = n + 5 + r.
+        """The guess with its values changed by (p,), p = n + 6 + r.
 
-        The changes are logarithms of the n radii, the lever and the lateral factor, then sensor and offsets.
+        The changes are logarithms of the n radii, the lever and the lateral factor, then sensor, offsets and smoothing.
         """
         n = len(self.base.radii)
         factor = self.base.lateral_factor * float(np.exp(change[n + 1]))
@@ -44,7 +47,8 @@ class Guess:
             radii=self.base.radii * np.exp(change[:n]),
             lateral_factor=factor,
         )
-        return Guess(base, self.sensor + change[n + 2 : n + 5], self.offsets + change[n + 5 :])
+        sensor, offsets = self.sensor + change[n + 2 : n + 5], self.offsets + change[n + 5 : -1]
+        return Guess(base, sensor, offsets, self.smoothing + float(change[-1]))
 
 
 def lever(base: MecanumBase, lateral_factor: float | None = None) -> float:
@@ -154,7 +158,9 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
     """
     measured = windows.signals.poses[windows.rows]
     times = windows.signals.pose_time[windows.rows] - offset
-    predicted = odometry(windows.signals, guess.base, times, guess.sensor)
+    moments = np.concatenate([times - _AROUND, times, times + _AROUND])
+    before, predicted, after = np.split(odometry(windows.signals, guess.base, moments, guess.sensor), 3)
+    predicted += guess.smoothing / _AROUND**2 * (before - 2.0 * predicted + after)
     share = weights / np.maximum(windows.spread(windows.sums(weights)), 1e-300)
     pose_share, slip_share = share[:, :1], share[:, 1:]
 
@@ -183,10 +189,10 @@ def slopes(windows: Windows, guess: Guess, index: int, weights: Vector, scales: 
     `index` is that of the recording among the offsets.
     """
     n = len(guess.base.radii)
-    count = n + 5 + len(guess.offsets)
+    count = n + 6 + len(guess.offsets)
     table = np.zeros((len(windows.rows), 3 + n, count))
     for k in free:
-        if k >= n + 5 and k != n + 5 + index:
+        if n + 5 <= k < count - 1 and k != n + 5 + index:
             continue
         change = np.zeros(count)
         change[k] = _STEP

@@ -33,6 +33,7 @@ _NEAR_BEST = 0.02  # relative difference to the best agreement at which the smal
 _MARGIN = 0.1  # [s] wheel readings needed around a pose, since the offset still changes
 _FEWEST_POSES = 4  # in a window
 _LEAST_SHARE = 0.5  # share of its length that the poses of a window must span
+_ANOTHER_UNIT = 4.0  # ratio of distances by poses and by wheels above which a unit is wrong
 _FEW_WINDOWS = 30  # number of windows below which they are made shorter
 _MOVING = 0.02  # [m] or [rad] motion below which a window is not used
 _EXCITED = np.array([0.05, 0.05, 0.1])  # [m, m, rad] motion for a window to count: forward, sideways, turning
@@ -220,7 +221,18 @@ def excitation(windows: Sequence[Windows], guess: Guess) -> Excitation:
     return Excitation(windows[0].span, (forward, sideways, turning), not guess.base.all_forward)
 
 
-def tracked_over_rolled(windows: Sequence[Windows], guess: Guess) -> float:
+def wrong_unit(windows: Sequence[Windows], start: Guess) -> str:
+    """Why wheels or poses have a wrong unit, "" if they may be in rad and m."""
+    ratio = _tracked_over_rolled(windows, start)
+    if 1.0 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
+        return ""
+    return (
+        f"the poses show {ratio:.3g} times the distance that the configured wheels rolled: check that the wheel "
+        "positions are in rad and the poses in m"
+    )
+
+
+def _tracked_over_rolled(windows: Sequence[Windows], guess: Guess) -> float:
     """Ratio of the motion of the tracked body to that of the configured wheels, median of the windows."""
     rolled = _lengths(_motions(windows, guess))
     tracked = [np.zeros(0)]

@@ -128,6 +128,9 @@ class RosbagsSource:
             )
             self.start = checked_time(reader.start_time) if reader.message_count else None
             storage = getattr(reader, "storage", None)
+            files = [part.path.name for part in getattr(storage, "storages", ())]
+            if len(set(files)) < len(files):  # its messages would count twice
+                raise DamagedError(str(path), got="a file that is listed twice", expected="each file once")
             if storage is not None and path.is_dir():
                 self.metadata = {str(key): str(value) for key, value in (storage.metadata.custom or {}).items()}
         self.lost = self._unread_log()
