@@ -418,7 +418,8 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
     best = min(candidates, key=lambda candidate: candidate.criterion)
     x, spread = best.values, np.zeros(len(UNKNOWNS))
     for candidate in candidates:
-        spread += math.exp(0.5 * (best.criterion - candidate.criterion)) * (candidate.values - x) ** 2
+        # Errors of time act on the three axes together: for the odds of the kinds, their residuals count as one series.
+        spread += math.exp((best.criterion - candidate.criterion) / 6.0) * (candidate.values - x) ** 2
     try:
         # Without their scatter between recordings: each alone has undetermined directions with arbitrary values.
         linear = fit(best.sums, VALUES, between=False)
