@@ -71,7 +71,7 @@ _ARM = 0.3  # lever that converts yaw to a length [m]
 _LEAST_NOISE = 0.1  # smallest noise of an axis relative to the largest
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
-_RULED_OUT = 20.0  # difference of Schwarz's criterion that rules a kind out: odds of 1 to 20,000
+_RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: odds of 1 to 150, as `_selected` counts
 _WORST_MISFIT = 0.1  # relative misfit of the displacements above which the model is rejected
 
 
