@@ -119,7 +119,7 @@ def run_block(reader: samples.Reader, seed: int, first: int, last: int, folder: 
             if value == 2:
                 problem = (folder / "problem").read_text()
     _, status = os.waitpid(process, 0)
-    if not ended or os.WIFSIGNALED(status):
+    if not ended or status:  # also an error in what makes the inputs
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         problem = f"the process ended: {signal.Signals(number).name if number else status}"
     if problem:

@@ -300,7 +300,7 @@ def mutate_mcap(data: bytes, rng: Random) -> bytes:
         elif opcode == 6 and len(content) > 40:
             try:
                 records[place] = (opcode, mutate_chunk(content, rng))
-            except (struct.error, ValueError, RuntimeError, zstandard.ZstdError, UnicodeDecodeError):
+            except (struct.error, ValueError, OverflowError, RuntimeError, zstandard.ZstdError, UnicodeDecodeError):
                 records[place] = (opcode, mutate_bytes(content, rng))
         else:
             records[place] = (opcode, mutate_bytes(content, rng))
