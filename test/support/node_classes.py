@@ -17,6 +17,7 @@ CLASSES = {
 # Parameters that bring out what a node has only with them.
 VARIANTS = {
     "base_controller": ("command_interface:=joint_state", "command_interface:=float64_multi_array"),
+    "odometry": ("stabilize:=false",),
     "stop_base": ("standby:=true",),
     "mock_youbot": ("motor_sensors:=true", "publish_clock:=true"),
 }

@@ -182,7 +182,7 @@ class OdometryNode(Node):
             self._tf.publish(self._tf.msg_type(transforms=[transform]))
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        tracking = time.monotonic() - self._last_tracking < _SILENCE if self.tracker is None else self.tracker.following
+        tracking = time.monotonic() - self._last_tracking < _SILENCE if self.tracker is None else self.tracker.active
         if tracking:
             text = "a trajectory is being followed: cancel it first (trajectory_tracker/cancel)"
             return answer(response, False, text)

@@ -96,9 +96,9 @@ class TrajectoryTracker(Node):
         self._run.tracker_settings, self._run.settings = self._settings()
 
     @property
-    def following(self) -> bool:
-        """Whether it commands the base, since the start of its trajectory has come."""
-        return self._run.following
+    def active(self) -> bool:
+        """Whether a trajectory is followed or waits for its start."""
+        return self._run.active
 
     def take_odometry(self, stamp: float, pose: Vector) -> None:
         """Take a pose in odom (3,) [m, m, rad] of `stamp` [s]."""

@@ -98,6 +98,7 @@ class Calibration:
     base: MecanumBase  # kinematics with the identified values, and the configured ones elsewhere
     sensor: Vector  # (3,) fitted pose of the tracked body on the robot [m, m, rad]; 0 if the data do not show it
     offsets: Vector  # (r,) fitted time offsets of the recordings [s]
+    smoothing: float  # fitted "pose_smoothing" [s2]
     size_factor: float = 1.0  # identified over configured half_length and half_width; 1 if the lever is unknown
     # Last step, over logarithms of radii, lever and lateral factor, then the others: correlation and condition.
     # None if there was nothing to fit.
@@ -112,7 +113,7 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
     """Calibrate the geometry of a base with n mecanum or omni wheels at any positions and roller angles.
 
     Args:
-        recordings: of one robot with the tracked body in one place, each with its own number.
+        recordings: of one robot with one tracker, its body in one place, each with its own number.
         base: configured base: initial guess, and the values that the data do not determine.
 
     Returns:
@@ -340,6 +341,7 @@ def _judged(
         replace(base, positions=positions, radii=mean / np.mean(pattern) * pattern, lateral_factor=lateral),
         read_only(guess.sensor.copy()),
         read_only(guess.offsets.copy()),
+        guess.smoothing,
         float(np.sum(np.abs(positions)) / np.sum(np.abs(base.positions))),
         fitted,
     )
@@ -462,8 +464,8 @@ def named_estimates(calibration: Calibration, geometry: BaseGeometry) -> dict[st
     mean; they are parameters if all are identified (`all_radii_identified`). Otherwise the robot keeps its errors, and
     the written radius is the one that gives the identified mean with them. Of `half_length` and `half_width` the motion
     shows only the lever: each is refused on its own, with the value of the configured ratio that gives the identified
-    lever. Of omni wheels the lever is `wheel_distance`. Lever, radius of each wheel, pose of the tracked body and clock
-    offset are listed under `base.geometry`, because the robot has no parameter for them.
+    lever. Of omni wheels the lever is `wheel_distance`. Lever, radius of each wheel, pose, clock and smoothing of the
+    tracker are listed under `base.geometry`, because the robot has no parameter for them.
 
     Args:
         calibration: of a base made from `geometry`.

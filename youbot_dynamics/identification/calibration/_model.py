@@ -21,7 +21,7 @@ from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 _BASE = np.zeros(3)  # pose of the base relative to itself
-_AROUND = 0.08  # [s] between the poses whose second difference is the acceleration
+AROUND = 0.08  # [s] between the poses whose second difference is the acceleration
 _STEP = 1e-6  # step of the numerical slopes, in logarithms, m, rad, s
 
 
@@ -115,6 +115,14 @@ def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector, sens
     return path
 
 
+def tracked(signals: CalibrationSignals, base: MecanumBase, times: Vector, sensor: Vector, smoothing: float) -> Vector:
+    """Poses (m, 3) as `odometry`, with `smoothing` [s2] times their second derivative: as a tracker shows them."""
+    moments = np.concatenate([times - AROUND, times, times + AROUND])
+    before, path, after = np.split(odometry(signals, base, moments, sensor), 3)
+    poses: Vector = path + smoothing / AROUND**2 * (before - 2.0 * path + after)
+    return poses
+
+
 def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vector:
     """Slip (m, n) of the wheels against each other at times (m,) [s], in rad of a mean wheel.
 
@@ -158,9 +166,7 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
     """
     measured = windows.signals.poses[windows.rows]
     times = windows.signals.pose_time[windows.rows] - offset
-    moments = np.concatenate([times - _AROUND, times, times + _AROUND])
-    before, predicted, after = np.split(odometry(windows.signals, guess.base, moments, guess.sensor), 3)
-    predicted += guess.smoothing / _AROUND**2 * (before - 2.0 * predicted + after)
+    predicted = tracked(windows.signals, guess.base, times, guess.sensor, guess.smoothing)
     share = weights / np.maximum(windows.spread(windows.sums(weights)), 1e-300)
     pose_share, slip_share = share[:, :1], share[:, 1:]
 
@@ -235,7 +241,12 @@ _MOVING = 0.02  # [m] or [rad] motion over the span below which the robot is at 
 
 
 def odometry_errors(
-    signals: CalibrationSignals, base: MecanumBase, sensor: Vector, offset: float, span: float = 2.0
+    signals: CalibrationSignals,
+    base: MecanumBase,
+    sensor: Vector,
+    offset: float,
+    span: float = 2.0,
+    smoothing: float = 0.0,
 ) -> Vector:
     """Errors (m, 3) [m, m, rad] of odometry over each `span` with motion: forward, sideways and in yaw.
 
@@ -248,6 +259,7 @@ def odometry_errors(
         sensor: (3,) pose of the tracked body on the robot [m, m, rad].
         offset: pose stamps minus wheel stamps [s].
         span: time over which odometry is integrated [s].
+        smoothing: of the tracker [s2], which is no error of odometry.
 
     Returns:
         One row for each pose with another pose one span later.
@@ -256,15 +268,15 @@ def odometry_errors(
     """
     times = signals.pose_time - offset
     inside = np.flatnonzero((times >= signals.wheel_time[0]) & (times <= signals.wheel_time[-1]))
-    times, tracked = times[inside], signals.poses[inside]
+    times, measured = times[inside], signals.poses[inside]
     ends = np.searchsorted(times, times + span)
     starts = np.flatnonzero(ends < len(times))
     ends = ends[starts]
     period = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     valid = np.abs(times[ends] - times[starts] - span) <= 2.0 * period
     starts, ends = starts[valid], ends[valid]
-    rolled = _displacements(odometry(signals, base, times, sensor), starts, ends, float(sensor[2]))
-    errors = rolled - _displacements(tracked, starts, ends, float(sensor[2]))
+    rolled = _displacements(tracked(signals, base, times, sensor, smoothing), starts, ends, float(sensor[2]))
+    errors = rolled - _displacements(measured, starts, ends, float(sensor[2]))
     errors[:, 2] = wrapped(errors[:, 2])
     moving: Vector = errors[np.max(np.abs(rolled), axis=1) > _MOVING]
     return moving

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Indices, Vector
-from youbot_dynamics.identification.calibration._model import Guess, Windows, odometry, wrapped
+from youbot_dynamics.identification.calibration._model import AROUND, Guess, Windows, odometry, wrapped
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
@@ -30,7 +30,7 @@ _WORST_OFFSET = 2.0  # largest offset tried [s]
 _GRID = 0.02  # [s]
 _SPEED_INTERVAL = 0.3  # interval over which speeds are compared [s], since poses are noisy
 _NEAR_BEST = 0.02  # relative difference to the best agreement at which the smaller offset is taken
-_MARGIN = 0.1  # [s] wheel readings needed around a pose, since the offset still changes
+_MARGIN = 0.1 + AROUND  # [s] wheel readings needed around a pose, since the offset still changes
 _FEWEST_POSES = 4  # in a window
 _LEAST_SHARE = 0.5  # share of its length that the poses of a window must span
 _ANOTHER_UNIT = 4.0  # ratio of distances by poses and by wheels above which a unit is wrong

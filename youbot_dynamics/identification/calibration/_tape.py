@@ -135,7 +135,7 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
     if not estimates[0].identified:
         guess = replace(guess, base=base)
     size = float(np.sum(np.abs(guess.base.positions)) / np.sum(np.abs(base.positions)))
-    return Calibration((*estimates, *_undetermined(n)), guess.base, guess.sensor, guess.offsets, size)
+    return Calibration((*estimates, *_undetermined(n)), guess.base, guess.sensor, guess.offsets, 0.0, size)
 
 
 def _determined(legs: Sequence[TapeLeg], base: MecanumBase) -> Indices:
@@ -164,8 +164,8 @@ def _solve(legs: Sequence[TapeLeg], guess: Guess, determined: Indices) -> tuple[
     a kind. On mecanum wheels unequal radii have an effect of second order; on omni wheels each leg shows another mean.
     """
     n = len(guess.base.radii)
-    radius_changes = np.eye(n + 5)[:n]
-    common = np.vstack([radius_changes.sum(axis=0), np.eye(n + 5)[n : n + 2]])[determined]
+    radius_changes = np.eye(n + 6)[:n]
+    common = np.vstack([radius_changes.sum(axis=0), np.eye(n + 6)[n : n + 2]])[determined]
     for _ in range(_ROUNDS):
         rolled = np.array([leg.rolled(guess.base) for leg in legs])
         unequal = _slopes(legs, guess, radius_changes - radius_changes.mean(axis=0)) * _UNEQUAL
@@ -185,7 +185,7 @@ def _solve(legs: Sequence[TapeLeg], guess: Guess, determined: Indices) -> tuple[
 
 
 def _slopes(legs: Sequence[TapeLeg], guess: Guess, changes: Vector) -> Vector:
-    """Slopes (k, p) of what the legs roll over changes (p, n + 5) of `Guess.moved`."""
+    """Slopes (k, p) of what the legs roll over changes (p, n + 6) of `Guess.moved`."""
     columns = []
     for change in changes:
         after, before = guess.moved(_STEP * change).base, guess.moved(-_STEP * change).base

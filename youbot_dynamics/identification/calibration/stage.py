@@ -91,7 +91,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 def _rms_errors(recordings: Sequence[CalibrationSignals], calibration: Calibration, base: MecanumBase) -> Vector:
     """RMS errors (3,) [m, m, rad] of odometry with a geometry over `_SPAN`; NaN if no pose has another one later."""
     pairs = zip(recordings, calibration.offsets.tolist(), strict=True)
-    errors = np.vstack([odometry_errors(signals, base, calibration.sensor, offset, _SPAN) for signals, offset in pairs])
+    sensor, smoothing = calibration.sensor, calibration.smoothing
+    errors = np.vstack([odometry_errors(part, base, sensor, offset, _SPAN, smoothing) for part, offset in pairs])
     return np.sqrt(np.mean(errors**2, axis=0)) if len(errors) else np.full(3, np.nan)
 
 

@@ -39,11 +39,11 @@ from youbot_dynamics.identification.least_squares import (
     merge,
     refusal,
     undetermined,
-    with_unit,
 )
 from youbot_dynamics.identification.response._signals import DriveSignals, displacements, has_enough_data, span_of
 from youbot_dynamics.identification.response._unknowns import (
     CENTRE,
+    DISTURBED,
     FEED,
     GAINS,
     HIGH,
@@ -51,7 +51,6 @@ from youbot_dynamics.identification.response._unknowns import (
     INTEGRAL,
     LAG,
     LOW,
-    NIL,
     RATE,
     STEPS,
     STILL,
@@ -60,6 +59,8 @@ from youbot_dynamics.identification.response._unknowns import (
     UNKNOWNS,
     VALUES,
     priors,
+    reset_at_bounds,
+    value_at_bound,
 )
 
 _STEP = 4e-3  # time step of the model [s], twice that of a prediction; it changes estimates by a tenth of their error
@@ -71,7 +72,7 @@ _ARM = 0.3  # lever that converts yaw to a length [m]
 _LEAST_NOISE = 0.1  # smallest noise of an axis relative to the largest
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
-_RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: odds of 1 to 150, as `_selected` counts
+_RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: about 1 to 150 by the cautious one
 _WORST_MISFIT = 0.1  # relative misfit of the displacements above which the model is rejected
 
 
@@ -85,7 +86,6 @@ class _Kind:
 
 _KINDS = tuple(_Kind(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
 _FIRST = _Kind(1.0, True)  # the search starts with this kind
-_DISTURBED = "something else moved the base, or its wheels slipped"  # why drives do not fit
 _SLOW_INTEGRAL = 0.2
 
 
@@ -123,10 +123,22 @@ class Candidate:
     @property
     def criterion(self) -> float:
         """Schwarz's criterion: sum over the axes of n ln(variance), plus p ln(3 n), n independent residuals each."""
-        n = max(2.0, self.readings / self.span)
-        # All unknowns that a kind may fit count, also those that ended at a bound.
+        n, logarithms, count = self._terms()
+        return n * float(np.sum(logarithms)) + count * math.log(3.0 * n)
+
+    @property
+    def cautious(self) -> float:
+        """The criterion where errors of time act on all axes together: the residuals of an instant count as one."""
+        n, logarithms, count = self._terms()
+        return n * float(np.mean(logarithms)) + count * math.log(n)
+
+    def _terms(self) -> tuple[float, Vector, int]:
+        """Independent instants, logarithms of the variances of the driven axes, and number of unknowns.
+
+        All unknowns that a kind may fit count, also those that ended at a bound.
+        """
         count = len(self.free) + len(self.held) - (0 if self.kind.integral else 1)
-        return n * float(np.sum(np.log(self.squares[self.squares > 0.0]))) + count * math.log(3.0 * n)
+        return max(2.0, self.readings / self.span), np.log(self.squares[self.squares > 0.0]), count
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,35 +330,6 @@ def _slopes(problem: _Problem, kind: _Kind, x: Vector, residual: Vector, free: I
     return np.column_stack(columns)
 
 
-def _reset_at_bounds(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vector, dict[int, str]]:
-    """Values (15,) with those at a bound set back to their prior, and the reason for each of these.
-
-    Friction at 0 is kept, since there may be none. Dead times and gains have no prior; `_value_at_bound` refuses them.
-    """
-    values, reasons = x.copy(), dict[int, str]()
-    expected = {LAG: 0.5 / x[RATE], RATE: 0.5 / x[LAG], TURN: 1.0, CENTRE: dynamics.centre_of_mass[0]}
-    friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
-    expected |= {INTEGRAL: 1.0, **dict(zip(NIL, friction, strict=True))}
-    for k in free.tolist():
-        if k in NIL and x[k] <= 0.0:
-            reasons[k] = "these drives show no such friction"
-        elif k in expected and not LOW[k] < x[k] < HIGH[k]:
-            margin = 0.01 * (HIGH[k] - LOW[k])
-            values[k] = min(max(expected[k], LOW[k] + margin), HIGH[k] - margin)
-            bound = with_unit(f"{x[k]:g}", UNKNOWNS[k].unit)
-            reasons[k] = f"the best value is at the bound of the search, {bound}; the configured one is kept"
-    return values, reasons
-
-
-def _value_at_bound(x: Vector, free: Indices) -> str:
-    """The value without a prior that ended at a bound of the search, "" for none."""
-    for k in free.tolist():
-        if (k < LAG or k in range(*GAINS.indices(len(x)))) and not LOW[k] < x[k] < HIGH[k]:
-            unknown = UNKNOWNS[k]
-            return f"{unknown.name} is at the bound of the search, {with_unit(f'{x[k]:g}', unknown.unit)}: {_DISTURBED}"
-    return ""
-
-
 def _start_of(kind: _Kind, initial: Vector) -> Vector:
     """Start values (15,) of the search for a kind of loops, from a first solution of PI loops with feedforward."""
     start = initial.copy()
@@ -365,13 +348,13 @@ def _fitted(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | str:
         free, held = free[free != INTEGRAL], {INTEGRAL: "the loops have no integral action"}
     while True:
         x = _search(problem, kind, start, _ROUNDS, free)
-        start, reasons = _reset_at_bounds(x, free, problem.dynamics)
+        start, reasons = reset_at_bounds(x, free, problem.dynamics)
         if not reasons:
             break
         held |= reasons
         free = np.array([k for k in free if k not in reasons], dtype=np.int64)
     candidate = _linearised(problem, kind, x, free, held)
-    at_bound = _value_at_bound(x, free)
+    at_bound = value_at_bound(x, free)
     if isinstance(candidate, str):
         return f"{candidate}; {at_bound}" if at_bound else candidate
     return at_bound or candidate
@@ -403,7 +386,7 @@ def _linearised(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: 
     squares[driven] = np.sum(residual.reshape(-1, 3)[:, driven] ** 2, axis=0) * problem.scale[driven] ** 2
     unexplained = float(squares @ arms**2)
     if unexplained > _WORST_MISFIT**2 * power:
-        return f"the model leaves {math.sqrt(unexplained / power):.0%} of the motion unexplained: {_DISTURBED}"
+        return f"the model leaves {math.sqrt(unexplained / power):.0%} of the motion unexplained: {DISTURBED}"
     sums = merge([accumulate(piece) for piece in pieces])
     return Candidate(kind, x, free, held, sums, float(residual @ residual), squares, problem.readings, problem.span)
 
@@ -418,8 +401,8 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
     best = min(candidates, key=lambda candidate: candidate.criterion)
     x, spread = best.values, np.zeros(len(UNKNOWNS))
     for candidate in candidates:
-        # Errors of time act on the three axes together: for the odds of the kinds, their residuals count as one series.
-        spread += math.exp((best.criterion - candidate.criterion) / 6.0) * (candidate.values - x) ** 2
+        odds = min(1.0, math.exp(0.5 * (best.cautious - candidate.cautious)))
+        spread += odds * (candidate.values - x) ** 2
     try:
         # Without their scatter between recordings: each alone has undetermined directions with arbitrary values.
         linear = fit(best.sums, VALUES, between=False)

@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector
-from youbot_dynamics.identification.least_squares import Unknown
+from youbot_dynamics.arrays import Indices, Vector
+from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
+from youbot_dynamics.identification.least_squares import Unknown, with_unit
 
 AXES = ("x", "y", "yaw")
+DISTURBED = "something else moved the base, or its wheels slipped"  # why drives do not fit
 STILL = "the robot hardly moved on this axis"
 UNKNOWNS = (
     *(Unknown(f"dead_time_{axis}", "s", low=0.0, resolution=0.005, unexcited=STILL) for axis in AXES),
@@ -60,3 +62,32 @@ def priors(x: Vector, centre: float) -> tuple[Vector, Vector]:
     residuals[4:] = (x[GAINS] - 1.0) / _GAIN_DEVIATION
     slopes[np.arange(4, 7), np.arange(*GAINS.indices(len(x)))] = 1.0 / _GAIN_DEVIATION
     return residuals, slopes
+
+
+def reset_at_bounds(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vector, dict[int, str]]:
+    """Values (15,) with those at a bound set back to their prior, and the reason for each of these.
+
+    Friction at 0 is kept, since there may be none. Dead times and gains have no prior; `value_at_bound` refuses them.
+    """
+    values, reasons = x.copy(), dict[int, str]()
+    expected = {LAG: 0.5 / x[RATE], RATE: 0.5 / x[LAG], TURN: 1.0, CENTRE: dynamics.centre_of_mass[0]}
+    friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
+    expected |= {INTEGRAL: 1.0, **dict(zip(NIL, friction, strict=True))}
+    for k in free.tolist():
+        if k in NIL and x[k] <= 0.0:
+            reasons[k] = "these drives show no such friction"
+        elif k in expected and not LOW[k] < x[k] < HIGH[k]:
+            margin = 0.01 * (HIGH[k] - LOW[k])
+            values[k] = min(max(expected[k], LOW[k] + margin), HIGH[k] - margin)
+            bound = with_unit(f"{x[k]:g}", UNKNOWNS[k].unit)
+            reasons[k] = f"the best value is at the bound of the search, {bound}; the configured one is kept"
+    return values, reasons
+
+
+def value_at_bound(x: Vector, free: Indices) -> str:
+    """Name of the value without a prior in x (15,) that ended at a bound of the search, with why; "" for none."""
+    for k in free.tolist():
+        if (k < LAG or k in range(*GAINS.indices(len(x)))) and not LOW[k] < x[k] < HIGH[k]:
+            unknown = UNKNOWNS[k]
+            return f"{unknown.name} is at the bound of the search, {with_unit(f'{x[k]:g}', unknown.unit)}: {DISTURBED}"
+    return ""
