@@ -121,7 +121,9 @@ def test_a_full_disk_ends_the_recorder_with_one_line_and_stop_base_tells_why(tmp
 
         observer.wait(reported, "stop_base")
         assert f"recording has ended: {tmp_path}/b/b_0.mcap: {TOO_LARGE}" in reported()[0]
-    errors = [line for line in output.splitlines() if not any(word in line for word in ("INFO", "RTPS"))]
+    # Seen once in 24 runs: DDS told of a best-effort publisher of cmd_vel, which this test does not have.
+    others = ("INFO", "RTPS", "offering incompatible QoS")
+    errors = [line for line in output.splitlines() if not any(word in line for word in others)]
     assert len(errors) == 1 and errors[0].startswith(f"error: {tmp_path}/b/b_0.mcap: {TOO_LARGE}"), output
     assert recorder.returncode == 1
     assert open_bag(tmp_path / "b").topics["/cmd_vel"].count > 50
