@@ -110,7 +110,6 @@ def use_filters(ekf: ArmEkf, payload: Payload, temperatures: ArmTemperatures, su
         ekf.predict(1.0 + _STEP * k, effort)
         ekf.update(position + 0.1 * _STEP * k)
         payload.add(ekf.state)
-    tree.gravity_forces(ekf.state.position)  # which is read-only: code of its own
     temperatures.add(1.0, effort)
     temperatures.add_voltage(np.ones(len(effort)), effort, np.zeros(len(effort)))
     temperatures.add_temperature(np.full(len(effort), 25.0))

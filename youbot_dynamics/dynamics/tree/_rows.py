@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.tree import _articulated_body as articulated_body
 from youbot_dynamics.dynamics.tree._derivatives import (
@@ -52,12 +52,13 @@ def state_rows(
 
     Returns:
         Positions (t, nq), the others (t, nv), wrenches (t, n, 6) or (1, n, 6), and whether all came as one state.
+        All but the wrenches are read-only, whatever came: else the kernels would be compiled for each combination.
 
     Raises:
         InputError: a wrong shape, a number that is not finite, rows that do not match, or an invalid quaternion.
     """
     if external is None and all(_is_plain(*sized) for sized in (*q.values(), *others.values())):
-        states = [value[None] for value, _ in (*q.values(), *others.values())]
+        states = [read_only(value[None]) for value, _ in (*q.values(), *others.values())]
         _check_quaternions(names, layout, states[0])
         return states[0], states[1:], np.zeros((1, len(names), 6)), True
     rows = {name: (_looked_at(name, value), width) for name, (value, width) in {**q, **others}.items()}
@@ -77,7 +78,7 @@ def state_rows(
     checked = []
     for name, (value, width) in rows.items():
         state = array(name, value, (None, width) if value.ndim == 2 else (width,))
-        checked.append(np.ascontiguousarray(np.broadcast_to(state, (count, width))))
+        checked.append(read_only(np.ascontiguousarray(np.broadcast_to(state, (count, width)))))
     _check_quaternions(names, layout, checked[0])
     return checked[0], checked[1:], wrenches, single
 

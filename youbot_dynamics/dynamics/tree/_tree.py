@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import MadeOfArguments, Vector, array, excerpt, scalar
+from youbot_dynamics.arrays import MadeOfArguments, Vector, array, excerpt, read_only, scalar
 from youbot_dynamics.dynamics.rigid_body import point_inertia
 from youbot_dynamics.dynamics.tree import _rows as kernels
 from youbot_dynamics.dynamics.tree._bodies import (
@@ -319,7 +319,7 @@ class Tree(MadeOfArguments):
             self._program.rows("derivative")(positions, speeds, torques, self._program.parameters, a, slopes)
         else:
             self._accelerate(positions, speeds, torques, wrenches, a)
-            kernels.derivative_rows(self.layout, positions, speeds, a, wrenches, dq, dv, matrix)
+            kernels.derivative_rows(self.layout, positions, speeds, read_only(a), wrenches, dq, dv, matrix)
             if not kernels.solve_derivative_rows(dq, dv, matrix):
                 raise ModelError(
                     "mass matrix",
