@@ -19,7 +19,7 @@ from youbot_dynamics.identification.calibration import (
     standstill,
     tape_program,
 )
-from youbot_dynamics.identification.calibration._fit import named_estimates
+from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._tape import FORWARD, SIDEWAYS, TURN
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase

@@ -13,7 +13,8 @@ from friction_runs import multi_sine
 
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.calibration import calibrate
-from youbot_dynamics.identification.calibration._fit import WHEELS, named_estimates, shrinkage
+from youbot_dynamics.identification.calibration._fit import WHEELS, shrinkage
+from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.identification.result import write_result

@@ -13,7 +13,8 @@ from roller_drives import phases_of, twin_truth
 
 from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory, read_program
-from youbot_dynamics.identification.calibration._fit import WHEELS, named_estimates
+from youbot_dynamics.identification.calibration._fit import WHEELS
+from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._poses import calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
 from youbot_dynamics.identification.comparison import path_errors, sample_poses

@@ -50,7 +50,7 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
 )
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.robot_base import WHEELS, BaseGeometry
+from youbot_dynamics.robot_base import WHEELS
 
 RADIUS = "wheel_radius"
 RADIUS_ERROR = "wheel_radius_error"
@@ -80,6 +80,7 @@ _NUISANCES = RADIUS_ERROR, "sensor_", "time_offset", "pose_smoothing"  # fitted 
 CREEP = 0.0004  # apparent radius error (relative) from contact creep under unequal loads: 0.0002 to 0.0004 in MuJoCo
 _EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
 _STRONG = 0.015  # [s2] smoothing of the poses above which the model of it is too coarse: 0.1 % of the radius at 0.019
+_UNMODELLED = 0.05  # share of the effect of the smoothing, standard deviation: of 1 % of the radius, 0.05 % were left
 _USEFUL = 0.05  # relative half-width of a geometric value above which the data sheet is more accurate
 _SIGNIFICANT = 4.0  # standard errors above which slip grows with the motion; by chance 1 robot in 100 exceeds 3
 _LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] sufficient for any value
@@ -320,6 +321,14 @@ def _judged(
     causes = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
     fitted = None if solved is None else solved.fit
     reported = _reported(guess, [unknown.name for unknown in unknowns], fitted)
+    if fitted is not None and fitted.covariance[-1, -1] > 0.0:
+        # What the smoothing changed: higher derivatives of the poses, which are not modelled, change a share of it.
+        changed = np.nan_to_num(guess.smoothing * fitted.covariance[:, -1] / fitted.covariance[-1, -1])
+        shares = [_UNMODELLED * float(quantity.slope @ changed) for quantity in reported]
+        reported = [
+            quantity._replace(extra_variance=quantity.extra_variance + share**2)
+            for quantity, share in zip(reported, shares, strict=True)
+        ]
     misfits = np.array([0.0 if solved is None else float(quantity.slope @ solved.misfit) for quantity in reported])
     for each_wheel in (slice(1, 1 + n), slice(1 + n, 1 + 2 * n)):  # any of the wheels may be misplaced
         misfits[each_wheel] = math.sqrt(float(np.mean(misfits[each_wheel] ** 2)))
@@ -455,44 +464,3 @@ def _estimate(reported: _Reported, reason: str, linear_fit: Fit | None, misfit: 
     if not judged.identified and abs(misfit) > 0.5 * error:
         return replace(judged, verdict=refusal(_MISPLACED))
     return judged
-
-
-def named_estimates(calibration: Calibration, geometry: BaseGeometry) -> dict[str, Estimate]:
-    """Estimates by their name in the result.
-
-    `robot.base.geometry.wheel_radius` is the mean of the wheels. `wheel_radius_error_fl` and so on are relative to this
-    mean; they are parameters if all are identified (`all_radii_identified`). Otherwise the robot keeps its errors, and
-    the written radius is the one that gives the identified mean with them. Of `half_length` and `half_width` the motion
-    shows only the lever: each is refused on its own, with the value of the configured ratio that gives the identified
-    lever. Of omni wheels the lever is `wheel_distance`. Lever, radius of each wheel, pose, clock and smoothing of the
-    tracker are listed under `base.geometry`, because the robot has no parameter for them.
-
-    Args:
-        calibration: of a base made from `geometry`.
-        geometry: as configured.
-    """
-    radii_identified = all_radii_identified(calibration.estimates)
-    common = 1.0 if radii_identified else 1.0 / (1.0 + float(np.mean(geometry.wheel_radius_errors)))
-    parameters = "robot.base.geometry"
-    named = {f"{parameters}.{RADIUS}": _share(calibration[RADIUS], RADIUS, common)}
-    lever_estimate = calibration[LEVER]
-    if geometry.wheel_distance > 0.0:
-        named[f"{parameters}.wheel_distance"] = replace(lever_estimate, name="wheel_distance")
-    for name in ("half_length", "half_width") if geometry.wheel_distance == 0.0 else ():
-        half = undetermined(Unknown(name, "m"), lever_estimate.verdict.removeprefix(refusal("")))
-        if lever_estimate.identified:
-            text = f"the motion determines only {LEVER_IN_WORDS}; this value keeps the configured ratio of the two"
-            half = replace(half, value=calibration.size_factor * getattr(geometry, name), verdict=refusal(text))
-        named[f"{parameters}.{name}"] = half
-    for estimate in calibration.estimates:
-        if estimate.name != RADIUS and not (estimate.name == LEVER and geometry.wheel_distance > 0.0):
-            known = estimate.name == LATERAL_FACTOR or (radii_identified and estimate.name.startswith(RADIUS_ERROR))
-            named[f"{parameters if known else 'base.geometry'}.{estimate.name}"] = estimate
-    return named
-
-
-def _share(whole: Estimate, name: str, share: float) -> Estimate:
-    """Estimate of a fixed share of another estimate."""
-    low, high = (share * end for end in whole.interval)
-    error = share * whole.standard_error
-    return replace(whole, name=name, value=share * whole.value, standard_error=error, interval=(low, high))

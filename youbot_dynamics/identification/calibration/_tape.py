@@ -29,9 +29,9 @@ from youbot_dynamics.identification.calibration._fit import (
     RADIUS,
     RADIUS_ERROR,
     Calibration,
-    named_estimates,
 )
 from youbot_dynamics.identification.calibration._model import Guess, lever, odometry
+from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._start import NO_FACTOR
 from youbot_dynamics.identification.finding import Finding

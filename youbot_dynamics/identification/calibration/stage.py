@@ -11,9 +11,9 @@ from youbot_dynamics.identification.calibration._fit import (
     LEVER,
     LEVER_IN_WORDS,
     Calibration,
-    named_estimates,
 )
 from youbot_dynamics.identification.calibration._model import odometry_errors
+from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
 from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
