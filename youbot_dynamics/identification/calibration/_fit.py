@@ -321,7 +321,7 @@ def _judged(
     causes = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
     fitted = None if solved is None else solved.fit
     reported = _reported(guess, [unknown.name for unknown in unknowns], fitted)
-    if fitted is not None and fitted.covariance[-1, -1] > 0.0:
+    if fitted is not None and 0.0 < fitted.covariance[-1, -1] < math.inf:
         # What the smoothing changed: higher derivatives of the poses, which are not modelled, change a share of it.
         changed = np.nan_to_num(guess.smoothing * fitted.covariance[:, -1] / fitted.covariance[-1, -1])
         shares = [_UNMODELLED * float(quantity.slope @ changed) for quantity in reported]
