@@ -65,9 +65,35 @@ def spike() -> np.ndarray:
     return angle
 
 
+def three_axes(order: list[int], signs: list[float]) -> list[Row]:
+    """A drive along all axes; the readings of wheel i are those of wheel `order[i]`, times `signs[i]`."""
+    twists = np.column_stack([0.2 * np.sin(1.3 * TIME), 0.2 * np.sin(0.9 * TIME), 0.5 * np.sin(0.6 * TIME)])
+    sent = ROBOT.base.geometry.mecanum().wheel_speeds(twists)
+    turned = np.cumsum(np.vstack([np.zeros((7, 4)), sent[:-7]])[:, order] * signs, axis=0) * 0.02
+    found = []
+    for k, time in enumerate(TIME):
+        found.append((time, STATES, joint_state_cdr(nanoseconds(time), WHEELS, turned[k] * ROBOT.driver.position_sign)))
+        found.append((time, COMMANDS, joint_state_cdr(nanoseconds(time), WHEELS, velocity=sent[k])))
+    return found
+
+
+def test_wheels_that_follow_their_commands_are_not_warned_of(tmp_path: Path) -> None:
+    assert "turns" not in warnings_of(bag(tmp_path / "bag", rows()))
+    assert "turns" not in warnings_of(bag(tmp_path / "other", three_axes([0, 1, 2, 3], [1.0, 1.0, 1.0, 1.0])))
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (lambda: rows(ANGLE * [1.0, -1.0, 1.0, 1.0]), ("wheel_joint_fr turns against its command on /wheel_commands",)),
+        (
+            lambda: three_axes([0, 1, 3, 2], [1.0, -1.0, 1.0, 1.0]),
+            (
+                "wheel_joint_fr turns against its command",
+                "wheel_joint_bl turns as the command of wheel_joint_br",
+                "wheel_joint_br turns as the command of wheel_joint_bl",
+            ),
+        ),
         (lambda: rows(wrapped()), ("jump by a turn, wheel_joint_fl", "wrapped")),
         (lambda: rows(spike()), ("jump between two readings, first wheel_joint_bl by 1e+06 rad at 10.0",)),
         (lambda: rows(np.degrees(ANGLE)), ("times as fast as commanded by /wheel_commands", "degrees")),

@@ -35,6 +35,7 @@ from youbot_dynamics.identification.calibration._start import (
     first_guess,
     wrong_unit,
 )
+from youbot_dynamics.identification.calibration._wiring import miswired
 from youbot_dynamics.identification.least_squares import (
     WIDEST_SHARE,
     Estimate,
@@ -75,7 +76,8 @@ _MEDIAN_TO_DEVIATION = 1.4826  # of normal residuals
 _FIRST_SCALES = np.array([0.02, 0.05, 0.2])  # [m, rad, rad]
 _SMALLEST = np.array([1e-4, 1e-4, 1e-4])  # smallest plausible scatter [m, rad, rad]
 _WORST_SHARE = 0.3  # unexplained share of the motion above which the poses are not those of this robot
-LIKELY = 2.0  # factor by which a radius may differ from the configured one
+LIKELY = 2.0  # factor by which radius, lever and lateral factor may differ from the configured ones
+_FARTHEST = 3.0  # largest plausible distance of the tracked body from the centre of the base, along an axis [m]
 _NUISANCES = RADIUS_ERROR, "sensor_", "time_offset", "pose_smoothing"  # fitted together with the geometry
 CREEP = 0.0004  # apparent radius error (relative) from contact creep under unequal loads: 0.0002 to 0.0004 in MuJoCo
 _EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
@@ -101,6 +103,7 @@ class Calibration:
     offsets: Vector  # (r,) fitted time offsets of the recordings [s]
     smoothing: float  # fitted "pose_smoothing" [s2]
     size_factor: float = 1.0  # identified over configured half_length and half_width; 1 if the lever is unknown
+    wiring: str = ""  # which wheels are exchanged or reversed, or which sign of the poses is wrong; "" if none is
     # Last step, over logarithms of radii, lever and lateral factor, then the others: correlation and condition.
     # None if there was nothing to fit.
     fit: Fit | None = None
@@ -133,7 +136,8 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
     unknowns = _changes(n, [signals.recording for signals in recordings])
     free = np.flatnonzero(excited.determined(n) + [True] * (len(recordings) + 1))
     reasons = excited.reasons(n, len(recordings) + 1)
-    failure = wrong_unit(windows, start)
+    wiring = miswired(recordings, base)
+    failure = wiring or wrong_unit(windows, start)
     solved = None
     try:
         if not failure and not all(reasons):
@@ -144,7 +148,8 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
         failure = f"{count} windows of {windows[0].span:g} s with motion; {exception.expected} are needed"
     if failure:
         reasons, solved = [failure] * len(unknowns), None
-    return _judged(base, start if solved is None else solved.guess, solved, unknowns, reasons)
+    found = _judged(base, start if solved is None else solved.guess, solved, unknowns, reasons)
+    return replace(found, wiring=wiring)
 
 
 def _changes(wheels: int, numbers: Sequence[int]) -> tuple[Unknown, ...]:
@@ -290,27 +295,38 @@ def _outlier_weights(part: Windows, residual: Vector, scales: Vector, guess: Gue
 
 def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase) -> str:
     """Why these poses cannot be those of this robot, "" if they can."""
-    smoothing, deviation = solved.guess.smoothing, math.sqrt(solved.fit.covariance[-1, -1])
-    if abs(smoothing) - 2.0 * deviation > _STRONG:
-        return (
-            f"the poses are filtered: they differ from the motion by {smoothing:.2g} s2 times its acceleration, and "
-            f"above {_STRONG:g} s2 this is not modelled well enough; record the poses without a filter"
-        )
-    ratio = float(np.mean(solved.guess.base.radii / base.radii))
+    guess, deviations = solved.guess, np.sqrt(np.diag(solved.fit.covariance))
     displacements = []
     for part in windows:
         poses = part.signals.poses
         positions = np.column_stack([poses[:, :2], TURNING_RADIUS * np.unwrap(poses[:, 2])])[part.rows]
         displacements.append(positions - part.spread(part.sums(positions) / part.counts[:, None]))
     motion = math.sqrt(float(np.mean(np.sum(np.vstack(displacements) ** 2, axis=1))))
-    unexplained = math.hypot(float(solved.scales[0]), TURNING_RADIUS * float(solved.scales[1]))
-    if unexplained <= _WORST_SHARE * motion and 1.0 / LIKELY < ratio < LIKELY:
-        return ""
-    return (
-        f"the poses do not follow the wheels: with {ratio:.3g} times the configured wheel radius, {unexplained:.2g} m "
-        f"of a motion of {motion:.2g} m in windows of {windows[0].span:g} s remain unexplained; check order and signs "
-        "of the wheels, and that the poses are of this robot with z up"
-    )
+    metres = np.array([1.0, TURNING_RADIUS, float(np.mean(base.radii))])  # of position, yaw and slip
+    unexplained = float(np.linalg.norm(metres * solved.scales))
+    ratios = {
+        "wheel radius": float(np.mean(guess.base.radii / base.radii)),
+        "lever of a turn": lever(guess.base) / lever(base),
+        "lateral factor": guess.base.lateral_factor / base.lateral_factor,
+    }
+    unlikely = next((name for name, ratio in ratios.items() if not 1.0 / LIKELY < ratio < LIKELY), "")
+    n = len(base.radii)
+    distance = float(np.max(np.abs(guess.sensor[:2]) - 2.0 * np.nan_to_num(deviations[n + 2 : n + 4], posinf=0.0)))
+    if unexplained > _WORST_SHARE * motion or unlikely or distance > _FARTHEST:
+        name = unlikely or "wheel radius"
+        return (
+            f"the poses do not follow the wheels: with {ratios[name]:.3g} times the configured {name} and a tracked "
+            f"body {np.hypot(*guess.sensor[:2]):.2g} m from the centre of the base, {unexplained:.2g} m of a motion of "
+            f"{motion:.2g} m in windows of {windows[0].span:g} s remain unexplained; check order and signs of the "
+            "wheels, and that the poses are of this robot with z up"
+        )
+    smoothing = guess.smoothing
+    if abs(smoothing) - 2.0 * deviations[-1] > _STRONG:
+        return (
+            f"the poses are filtered: they differ from the motion by {smoothing:.2g} s2 times its acceleration, and "
+            f"above {_STRONG:g} s2 this is not modelled well enough; record the poses without a filter"
+        )
+    return ""
 
 
 def _judged(
@@ -352,7 +368,7 @@ def _judged(
         read_only(guess.offsets.copy()),
         guess.smoothing,
         float(np.sum(np.abs(positions)) / np.sum(np.abs(base.positions))),
-        fitted,
+        fit=fitted,
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.calibration._model import AROUND, Guess, Windows, odometry, wrapped
@@ -27,7 +26,7 @@ ONLY_TURN = "the robot only turned in these data, which determines only size div
 TURNING_RADIUS = 0.3  # [m] converts turns to distances
 
 _WORST_OFFSET = 2.0  # largest offset tried [s]
-_GRID = 0.02  # [s]
+GRID = 0.02  # [s] interval of the times at which wheels and tracker are compared
 _SPEED_INTERVAL = 0.3  # interval over which speeds are compared [s], since poses are noisy
 _NEAR_BEST = 0.02  # relative difference to the best agreement at which the smaller offset is taken
 _MARGIN = 0.1 + AROUND  # [s] wheel readings needed around a pose, since the offset still changes
@@ -45,51 +44,73 @@ def first_guess(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> 
     offsets = np.array([_rough_offset(signals, base) for signals in recordings])
     product = 0j
     for signals, offset in zip(recordings, offsets, strict=True):
-        if _has_readings(signals):
-            rolled, tracked = (_displacements(poses) for poses in _paths(signals, base, float(offset)))
+        if has_readings(signals):
+            rolled, tracked = (displacements(poses) @ [1.0, 1j, 0.0] for poses in _paths(signals, base, float(offset)))
             product += np.sum(np.conj(rolled) * tracked)
     # A displacement at angle a in the base frame has the angle a - b in the frame of a body turned by b.
     yaw = -float(np.angle(product)) if product else 0.0
     return Guess(base, np.array([0.0, 0.0, yaw]), offsets)
 
 
-def _has_readings(signals: CalibrationSignals) -> bool:
+def has_readings(signals: CalibrationSignals) -> bool:
     return len(signals.pose_time) > 1 and len(signals.wheel_time) > 1
 
 
 def _paths(signals: CalibrationSignals, base: MecanumBase, offset: float) -> tuple[Vector, Vector]:
     """Poses (m, 3) on a grid of times, by the wheels and by the tracker."""
+    times = common_times(signals, offset)
+    return odometry(signals, base, times), tracked_poses(signals, times + offset)
+
+
+def common_times(signals: CalibrationSignals, offset: float) -> Vector:
+    """Times (m,) [s] of the wheels' clock, on a grid, at which wheels and tracked body are known."""
     first = max(signals.wheel_time[0], signals.pose_time[0] - offset)
     last = min(signals.wheel_time[-1], signals.pose_time[-1] - offset)
-    times = np.arange(first, last, _GRID)
-    yaws = np.unwrap(signals.poses[:, 2])
-    columns = [*signals.poses[:, :2].T, yaws]
-    tracked = np.column_stack([np.interp(times + offset, signals.pose_time, column) for column in columns])
-    return odometry(signals, base, times), tracked
+    return np.arange(first, last, GRID)
 
 
-def _displacements(poses: Vector) -> NDArray[np.complex128]:
-    """Displacement of each half second in the frame at its middle, as x + i y [m], of poses (m, 3) on the grid."""
-    ahead = round(0.5 / _GRID)
+def tracked_poses(signals: CalibrationSignals, times: Vector) -> Vector:
+    """Poses (m, 3) of the tracked body at times (m,), linear between the recorded ones; yaw unwrapped."""
+    columns = [*signals.poses[:, :2].T, np.unwrap(signals.poses[:, 2])]
+    return np.column_stack([np.interp(times, signals.pose_time, column) for column in columns])
+
+
+def displacements(poses: Vector) -> Vector:
+    """Motion (k - d, 3) [m, m, rad] over each half second in the frame at its middle, of poses (k, 3) on the grid."""
+    ahead = round(0.5 / GRID)
     step = poses[ahead:] - poses[:-ahead]
     middle = poses[:-ahead, 2] + 0.5 * step[:, 2]
-    displacements: NDArray[np.complex128] = (step[:, 0] + 1j * step[:, 1]) * np.exp(-1j * middle)
-    return displacements
+    cos, sin = np.cos(middle), np.sin(middle)
+    return np.column_stack([cos * step[:, 0] + sin * step[:, 1], cos * step[:, 1] - sin * step[:, 0], step[:, 2]])
 
 
 def _rough_offset(signals: CalibrationSignals, base: MecanumBase) -> float:
     """Offset [s] with the best agreement of speed and turn rate of wheels and body; the smallest if several agree."""
-    if not _has_readings(signals):
-        return 0.0
-    paths = _paths(signals, base, 0.0)
-    ahead = round(_SPEED_INTERVAL / _GRID)
-    if len(paths[0]) <= 4 * ahead:
+    if not has_readings(signals):
         return 0.0
     speeds = []
-    for poses in paths:
-        step = poses[ahead:] - poses[:-ahead]
+    for poses in _paths(signals, base, 0.0):
+        step = advances(poses)
         speeds.append(np.column_stack([np.hypot(step[:, 0], step[:, 1]), TURNING_RADIUS * step[:, 2]]))
-    largest_lag = min(round(_WORST_OFFSET / _GRID), len(speeds[0]) // 3)
+    return best_offset(*speeds)
+
+
+def advances(path: Vector) -> Vector:
+    """Differences (k - d, n) over 0.3 s of a path (k, n) on the grid of times."""
+    ahead = round(_SPEED_INTERVAL / GRID)
+    steps: Vector = path[ahead:] - path[:-ahead]
+    return steps
+
+
+def best_offset(rolled: Vector, tracked: Vector) -> float:
+    """Delay [s] of tracked speeds (k, c) that agrees best with those of the wheels, both on the grid of times.
+
+    The smallest if several agree; 0 if the recording is too short.
+    """
+    speeds = rolled, tracked
+    if len(rolled) <= 3 * round(_SPEED_INTERVAL / GRID):
+        return 0.0
+    largest_lag = min(round(_WORST_OFFSET / GRID), len(speeds[0]) // 3)
     inner = speeds[0][largest_lag : len(speeds[0]) - largest_lag]
     lags = np.arange(-largest_lag, largest_lag + 1)
     # The error of a tracker that jumps is limited to the usual speed.
@@ -103,7 +124,7 @@ def _rough_offset(signals: CalibrationSignals, base: MecanumBase) -> float:
     size = float(np.mean(np.minimum(np.abs(inner), cap)))
     best_lags = lags[misfit <= np.min(misfit) + _NEAR_BEST * size]
     # The middle of the offsets that agree equally well, unless 0 is among them.
-    return 0.0 if 0 in best_lags else float(np.median(best_lags)) * _GRID
+    return 0.0 if 0 in best_lags else float(np.median(best_lags)) * GRID
 
 
 def cut_windows(recordings: Sequence[CalibrationSignals], guess: Guess, span: float) -> tuple[Windows, ...]:

@@ -32,6 +32,10 @@ _COUNTING = (
     "roller phases are those of the newest recording, and are valid until the driver restarts its count; "
     "odometry detects that"
 )
+_MISWIRED = (
+    "delays, response and friction of the base were computed from the same wheel readings: if wheels are exchanged or "
+    "reversed, these values are wrong too"
+)
 
 
 def extract(opened: Opened, robot: Robot) -> CalibrationSignals:
@@ -61,6 +65,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     geometry = robot.base.geometry
     fitted = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
     part_of, products = "", {}
+    if fitted.calibration.wiring:
+        notes.append(_MISWIRED)
     if fitted.calibration[LEVER].identified:
         bases = geometry.mecanum(), fitted.calibration.base
         before, after = (_rms_errors(used, fitted.calibration, base) for base in bases)

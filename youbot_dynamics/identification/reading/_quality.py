@@ -25,6 +25,11 @@ _LEAP = 3.0  # [rad] slightly less than half a turn; a wrapped angle jumps by at
 _FASTEST = 60.0  # [rad/s] several times the speed of any youBot joint
 _TIMES_USUAL = 20.0  # multiple of the speed of nine of ten readings
 _TWO_CLOCKS = 1.0  # [s]
+_WINDOW = 0.2  # [s] over which the motion of wheels is compared with the commands
+_LONGEST_DELAY = 1.0  # [s] tried
+_FEWEST_WINDOWS = 50
+_FOLLOWS = 0.7  # correlation with the command of a wheel that follows it: 0.8 to 1.0 on twins and real robots
+_CLEAR = 0.2  # by which the correlation with the command of another wheel must be larger
 _COMMANDED = 0.5  # [rad/s] command below which friction may hold the wheels
 _UNLIKE = 20.0  # factor between commanded and measured speed that neither slip nor wheel radius explains
 
@@ -66,6 +71,7 @@ def _warnings(opened: Opened, robot: Robot) -> Iterator[str]:
         yield from _of_series(commands)
         if wheels is not None:
             yield from _of_pair(commands, wheels)
+            yield from _of_signs(commands, wheels, signs[0][0])
 
 
 def _of_series(states: JointSeries) -> Iterator[str]:
@@ -136,6 +142,48 @@ def _of_pair(commands: JointSeries, wheels: JointSeries) -> Iterator[str]:
             f"{wheels.topic}: the wheels turn {turned / commanded:.3g} times as fast as commanded by {commands.topic}: "
             "check the units of angles (degrees?) and commands"
         )
+
+
+def _of_signs(commands: JointSeries, wheels: JointSeries, position_sign: Vector) -> Iterator[str]:
+    """Wheels that turn against their own command, or follow the command of another wheel."""
+    table = _correlations(commands, wheels, position_sign)
+    for k, row in enumerate(table):
+        followed = int(np.argmax(np.abs(row)))
+        if abs(row[k]) > abs(row[followed]) - _CLEAR:
+            followed = k
+        if abs(row[followed]) < _FOLLOWS or (followed == k and row[k] > 0.0):
+            continue
+        how = "against" if row[followed] < 0.0 else "as"
+        whose = "its command" if followed == k else f"the command of {wheels.names[followed]}"
+        yield (
+            f"{wheels.topic}: {wheels.names[k]} turns {how} {whose} on {commands.topic}: check the order of the wheels "
+            "and their signs in robot.driver"
+        )
+
+
+def _correlations(commands: JointSeries, wheels: JointSeries, position_sign: Vector) -> Vector:
+    """Correlation (n, n) of the motion of each wheel with the command of each, at the delay where they agree best.
+
+    Rows and columns without motion, and tables of short recordings, are 0.
+    """
+    n = len(wheels.names)
+    best = np.zeros((n, n))
+    sound = np.all(np.isfinite(commands.velocity), axis=1), np.all(np.isfinite(wheels.position), axis=1)
+    sent, read = commands.received[sound[0]], wheels.received[sound[1]]
+    if min(len(sent), len(read)) < _FEWEST_WINDOWS:
+        return best
+    times = np.arange(max(sent[0], read[0]) + _LONGEST_DELAY, min(sent[-1], read[-1]) - _WINDOW, 0.5 * _WINDOW)
+    if len(times) < _FEWEST_WINDOWS:
+        return best
+    angles = (wheels.position[sound[1]] * position_sign).T
+    turned = [np.interp(times + _WINDOW, read, column) - np.interp(times, read, column) for column in angles]
+    for delay in np.arange(0.0, _LONGEST_DELAY, 0.25 * _WINDOW):
+        middles = np.searchsorted(sent, times + 0.5 * _WINDOW - delay, side="right") - 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            table = np.nan_to_num(np.corrcoef(turned, commands.velocity[sound[0]][middles].T)[:n, n:])
+        if np.sum(np.max(np.abs(table), axis=1)) > np.sum(np.max(np.abs(best), axis=1)):
+            best = table
+    return best
 
 
 def _power(speeds: Vector) -> float:
