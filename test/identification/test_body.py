@@ -14,7 +14,7 @@ from stage_bags import BASE, ROBOT, WHEELS, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
 from youbot_dynamics.identification.body import BodyAxis, identify_axis
-from youbot_dynamics.identification.body._fit import _commands_known, combined
+from youbot_dynamics.identification.body._fit import combined, commands_known
 from youbot_dynamics.identification.body._model import LONGEST
 from youbot_dynamics.identification.delay._fopdt import LaggedCommand
 from youbot_dynamics.identification.excitation import base_program
@@ -177,7 +177,7 @@ def test_readings_count_where_the_commands_of_the_longest_delay_before_them_are_
     sent = np.concatenate([np.arange(0.0, 5.0, PERIOD), np.arange(12.0, 20.0, PERIOD)])
     stamps = np.arange(-1.0, 22.0, 0.1) + 0.01
     expected = ((stamps > LONGEST) & (stamps < 5.0)) | ((stamps > 12.0 + LONGEST) & (stamps < sent[-1]))
-    np.testing.assert_array_equal(_commands_known(sent, stamps), expected)
+    np.testing.assert_array_equal(commands_known(sent, stamps), expected)
 
 
 @pytest.fixture(scope="module")

@@ -152,6 +152,7 @@ class MotionSignals:
     friction: Vector | None  # (n, k) sign of the wheel friction that acts on each channel, None if unknown
     clock: str  # clock of the times, for the result
     source: str  # topics or columns that were read
+    tracked: bool = False  # whether the motion is the path of a body with an unknown pose on the base
 
 
 def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> MotionSignals:
@@ -221,7 +222,7 @@ def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: st
         RecordingError: a required topic is missing, or command and motion share no clock.
     """
     commands = recording.twists(_topic_of(recording, ("cmd_vel", "driver_cmd_vel"), "command", chosen)[1])
-    states, measured = _body_motion(recording, chosen, pose_topic)
+    states, measured, tracked = _body_motion(recording, chosen, pose_topic)
     if commands.stamp is not None and states.stamp is not None and np.all(np.isfinite(states.stamp)):
         command_time, motion_time, own = commands.stamp, states.stamp, "stamps"
     else:
@@ -239,13 +240,17 @@ def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: st
         clock=f"{own} of {commands.topic}, "
         f"{'stamps' if motion_time is states.stamp else 'receive times'} of {states.topic}",
         source=f"{commands.topic} to {states.topic}",
+        tracked=tracked,
     )
 
 
 def _body_motion(
     recording: Recording, chosen: Mapping[str, str], pose_topic: str
-) -> tuple[TwistSeries | PoseSeries, Vector]:
-    """Where the motion of a body is read: speeds (m, 3), or poses with the path (m, 3) along the axes of the body."""
+) -> tuple[TwistSeries | PoseSeries, Vector, bool]:
+    """Where the motion of a body is read: speeds (m, 3), or for poses the path (m, 3) along the axes of the body.
+
+    Also whether the body may have any pose on the base: that of `odom` is the base itself.
+    """
     others = any(one.type in POSE_TYPES and one.type != ODOMETRY and one.count for one in recording.topics.values())
     others = bool(others or pose_topic or "ground_truth" in chosen)
     odometry = None if pose_topic else find_topic(recording, "odom", chosen)
@@ -256,13 +261,14 @@ def _body_motion(
         # Some drivers leave the twist of their odometry empty.
         poses = None if np.any(states.twist) else recording.poses(odometry)
         if poses is None or not np.any(poses.pose != poses.pose[:1]):
-            return states, states.twist
+            return states, states.twist, False
     else:
         if not others:
             states = recording.twists(_topic_of(recording, ("odom", "imu"), "odometry, pose or gyro", chosen)[1])
-            return states, states.twist
+            return states, states.twist, False
         poses = recording.poses(find_pose_topic(recording, chosen, pose_topic))
-    return poses, np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
+    path = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
+    return poses, path, not odometry
 
 
 def _topic_of(recording: Recording, roles: Sequence[str], what: str, chosen: Mapping[str, str]) -> tuple[str, str]:

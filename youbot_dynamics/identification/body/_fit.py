@@ -130,7 +130,7 @@ def identify_axis(
     """
     times, commands = _finite("command", sent, command)
     moments, measured = _finite("motion", stamps, motion)
-    known = _commands_known(times, moments) if len(times) else np.zeros(len(moments), dtype=bool)
+    known = commands_known(times, moments) if len(times) else np.zeros(len(moments), dtype=bool)
     time, measured = moments[known], measured[known]
     fastest = float(np.max(np.abs(commands), initial=0.0))
 
@@ -242,7 +242,7 @@ def _finite(name: str, times: ArrayLike, values: ArrayLike) -> tuple[Vector, Vec
     return moments[finite], numbers[finite]
 
 
-def _commands_known(sent: Vector, stamps: Vector) -> Flags:
+def commands_known(sent: Vector, stamps: Vector) -> Flags:
     """Readings (m,) for which the commands before them are known: not at the start, nor behind missing commands."""
     known: Flags = (stamps > sent[0] + LONGEST) & (stamps <= sent[-1])
     for gap in stream_gaps(sent):

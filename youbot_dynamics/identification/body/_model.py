@@ -24,7 +24,7 @@ _LEAST_LAG = 5e-4  # [s]
 _SHORTEST_LAG = 0.15  # shortest lag that the means distinguish from others, an eighth of their window [s]
 _REFINEMENTS = 2  # of the delay
 _BLOCK = 3.0 * WINDOW  # in which means depend little on those of the next [s]
-_HIDDEN = 0.12  # share of the residual that may look like a change of delay or gain after any averaging
+HIDDEN = 0.12  # share of the residual that may look like a change of delay or gain after any averaging
 
 
 class Readings:
@@ -147,7 +147,7 @@ class Fit:
         gain = float(factors[1])
         columns = self.readings.means(np.column_stack([self.readings.time, *paths]))
         covariance, freedom = _covariance(self.readings, columns, residual)
-        hidden = _HIDDEN * float(np.sqrt(np.mean(self.readings.means(residual) ** 2)))
+        hidden = HIDDEN * float(np.sqrt(np.mean(self.readings.means(residual) ** 2)))
         errors = [hypot(float(np.sqrt(covariance[k, k])), hidden / orthogonal_size(columns, k)) for k in range(4)]
         multiple, scale = student(freedom), max(abs(gain), 1e-9)
         squares = self.lag**2 + 2.0 * (float(factors[3]) - multiple * errors[3]) / scale
@@ -212,7 +212,7 @@ def compared(fit: Fit, commands: Iterable[HeldCommand]) -> tuple[Vector, Vector,
 
     If a command is the true one and has the residual r, its squares exceed those of the best command by 2 d' r - d' d,
     d the means of its residual less those of the best. The sum of d' r has the scatter that its parts in blocks show,
-    with the residual of the best command for r. Of r, a share of `_HIDDEN` may be what the model lacks and look like d,
+    with the residual of the best command for r. Of r, a share of `HIDDEN` may be what the model lacks and look like d,
     which no scatter shows: it is added. Friction reduces speed: a term that adds speed is omitted, since it
     would look like a limit.
     """
@@ -228,5 +228,5 @@ def compared(fit: Fit, commands: Iterable[HeldCommand]) -> tuple[Vector, Vector,
     best = int(np.argmin(squares))
     parts = np.array([readings.blocks(mean - means[best], residuals[best]) for mean in means])
     sizes = np.array([float(np.linalg.norm(mean - means[best])) for mean in means])
-    scatter = 2.0 * np.hypot(np.sqrt(np.sum(parts**2, axis=1)), _HIDDEN * sqrt(squares[best]) * sizes)
+    scatter = 2.0 * np.hypot(np.sqrt(np.sum(parts**2, axis=1)), HIDDEN * sqrt(squares[best]) * sizes)
     return squares, (squares - squares[best]) / np.maximum(scatter, 1e-300), float(max(1, parts.shape[1] - 1))

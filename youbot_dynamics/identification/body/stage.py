@@ -13,6 +13,7 @@ import numpy as np
 
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.body._fit import KINDS, BodyAxis, combined, identify_axis
+from youbot_dynamics.identification.body._mounting import mounting, on_the_base, with_errors
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
 from youbot_dynamics.identification.reading import ONE_WAY, Opened, find_wheel_states
 from youbot_dynamics.identification.signals import base_signals, body_signals
@@ -35,6 +36,7 @@ class _BodyPart:
     fits: tuple[FitCurve, ...]  # curves of those with an identified delay
     clock: str  # clock of the times
     signals: str  # topics that were compared
+    note: str  # where the tracked body is on the base, "" if at its centre or unknown
 
 
 def extract(opened: Opened, robot: Robot) -> _BodyPart:
@@ -48,6 +50,7 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
         expected = "a bag with cmd_vel and odom, or columns command.x with measured.x or a pose"
         raise IdentificationError(f"body of {opened.path}", got="a text log of channels", expected=expected)
     chosen, wheels = opened.options.topics, _has_wheels(opened, robot)
+    mounted = None
     if wheels:
         signals = base_signals(opened.bag(), robot, chosen)
         time = signals.measured_time
@@ -56,6 +59,9 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
     else:
         signals = body_signals(opened.bag(), chosen, opened.options.pose_topic)
         used = np.arange(len(signals.measured_time))
+        mounted = mounting(signals) if signals.tracked else None
+        if mounted is not None and mounted.clear:
+            signals = replace(signals, measured=on_the_base(signals.measured, mounted))
     axes = [
         identify_axis(
             channel,
@@ -68,9 +74,12 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
         )
         for k, (channel, unit) in enumerate(zip(signals.channels, signals.units, strict=True))
     ]
+    if mounted is not None:
+        axes = [*(with_errors(axis, mounted, k) for k, axis in enumerate(axes[:2])), *axes[2:]]
+    note = "" if mounted is None or not mounted.clear else f"{opened.path.name}: {mounted.in_words()}"
     drawn = axes if opened.number < DRAWN and not wheels else []
     fits = tuple(_curve(axis, opened.path.name) for axis in drawn if axis["effective"].identified)
-    return _BodyPart(wheels, tuple(axis.without_curve() for axis in axes), fits, signals.clock, signals.source)
+    return _BodyPart(wheels, tuple(axis.without_curve() for axis in axes), fits, signals.clock, signals.source, note)
 
 
 def _has_wheels(opened: Opened, robot: Robot) -> bool:
@@ -100,7 +109,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             return StageResult("body", missing="; ".join(dict.fromkeys(finding.estimate.verdict for finding in limits)))
         return StageResult("body", missing=f"no command exceeded what the base can do; reached at least: {reached}")
     fits = tuple(fit for part in parts for fit in part.fits)
-    return StageResult("body", (*response, *limits), fits=fits, notes=(ONE_WAY,) if response else ())
+    notes = (ONE_WAY, *(part.note for part in parts if part.note)) if response else ()
+    return StageResult("body", (*response, *limits), fits=fits, notes=notes)
 
 
 def _combined(parts: Sequence[_BodyPart]) -> list[BodyAxis]:
