@@ -53,6 +53,7 @@ def first_guess(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> 
 
 
 def has_readings(signals: CalibrationSignals) -> bool:
+    """Whether there are two or more readings of the wheels and of the tracker."""
     return len(signals.pose_time) > 1 and len(signals.wheel_time) > 1
 
 
