@@ -7,7 +7,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from body_runs import KINDS, PERIOD, Drive, Plant, any_plant, body_bag, body_log, drawn_plant, ramps, steps, twin_drive
+from body_runs import (
+    KINDS,
+    PERIOD,
+    Drive,
+    Plant,
+    any_plant,
+    body_bag,
+    body_log,
+    drawn_plant,
+    gain_of,
+    holds,
+    ramps,
+    steps,
+    twin_drive,
+)
 from command_line import exit_code
 from repository import DATA
 from stage_bags import BASE, ROBOT, WHEELS, nanoseconds, write_rows
@@ -61,10 +75,6 @@ def axis_of(drive: Drive, k: int) -> BodyAxis:
     return identify_axis(AXES[k], "m/s", drive.sent, drive.twists[:, k], drive.stamps, drive.speeds[:, k])
 
 
-def holds(estimate, truth: float) -> bool:
-    return estimate.interval[0] <= truth <= estimate.interval[1]
-
-
 @pytest.mark.parametrize("excited", [False, True])
 def test_delay_and_gain_of_twins_are_found_from_coarse_odometry(excited):
     late, scaled, inside = judge_twins(range(1, 4), excited)
@@ -90,11 +100,6 @@ def test_commands_of_another_rhythm_than_the_readings_leave_smaller_errors(excit
     assert np.abs(late).max() <= 0.010 and np.sqrt(np.mean(late**2)) <= 0.003
     assert np.abs(scaled).max() <= 0.010
     assert np.all(inside.mean(axis=(0, 1)) >= 0.9)
-
-
-def gain_of(plant: Plant, command: np.ndarray) -> float:
-    """Motion over command, where it moves."""
-    return float(plant.settled(command) @ command / np.sum(command[np.abs(command) > plant.silent] ** 2))
 
 
 def judge_plants(kind: str, seeds: range) -> tuple[float, float, float]:

@@ -6,9 +6,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from body_runs import KINDS, drawn_plant, ramps, twin_drive
+from body_runs import KINDS, drawn_plant, gain_of, holds, ramps, twin_drive
 from stage_bags import ROBOT, nanoseconds, write_rows
-from test_body import gain_of, holds
 
 from youbot_dynamics.identification.body._fit import BodyAxis, identify_axis
 from youbot_dynamics.identification.body._mounting import Mounting, mounting, on_the_base, with_errors

@@ -11,6 +11,7 @@ import numpy as np
 from effective_delay import effective_delay
 from stage_bags import nanoseconds, write_rows
 
+from youbot_dynamics.identification.least_squares import Estimate
 from youbot_dynamics.recording.message_types import ODOMETRY, TWIST, odometry_cdr, twist_cdr
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant
@@ -204,6 +205,16 @@ def drawn_plant(kind: str, seed: int) -> Plant:
         "overshoot": {"servo": random.uniform(8.0, 30.0), "overshoots": True, "dead_time": random.uniform(0.1, 0.3)},
     }
     return dataclasses.replace(plant, **changes[kind])
+
+
+def gain_of(plant: Plant, command: np.ndarray) -> float:
+    """Motion over command, where it moves."""
+    return float(plant.settled(command) @ command / np.sum(command[np.abs(command) > plant.silent] ** 2))
+
+
+def holds(estimate: Estimate, truth: float) -> bool:
+    """Whether the interval of an estimate contains the truth."""
+    return estimate.interval[0] <= truth <= estimate.interval[1]
 
 
 def body_bag(folder: Path, drive: Drive) -> Path:
