@@ -561,6 +561,8 @@ def test_the_topic_of_the_poses_is_found_or_asked_for(tmp_path, brief):
     one = record(tmp_path / "one", short, {"/odom": ODOMETRY, "/mocap/base": TRANSFORM_STAMPED})
     assert find_pose_topic(one, {}) == "/mocap/base"
     assert find_pose_topic(one, {}, "/odom") == "/odom"
+    with pytest.raises(RecordingError, match="odometry, which is computed from the wheels"):
+        recorded_calibration_signals(one, ROBOT, {}, "/odom")
     exact = record(tmp_path / "exact", short, {"/ground_truth": ODOMETRY, "/mocap/base": POSE_STAMPED})
     assert find_pose_topic(exact, {}) == "/ground_truth"
     assert find_pose_topic(exact, {"ground_truth": "/mocap/base"}) == "/mocap/base"

@@ -13,6 +13,7 @@ from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.reading import find_pose_topic, find_wheel_states
 from youbot_dynamics.identification.signals import even_stamps
 from youbot_dynamics.recording.bag import Recording
+from youbot_dynamics.recording.message_types import ODOMETRY
 from youbot_dynamics.robot import Robot
 
 _ONE_CLOCK = 0.5  # [s] difference of stamps above which the clocks were not synchronised
@@ -116,7 +117,7 @@ def recorded_calibration_signals(
         number: of the recording, distinct for each.
 
     Raises:
-        RecordingError: no wheel states, no wheel positions, no pose topic, or several candidates.
+        RecordingError: no wheel states or positions, no pose topic, several candidates, or odometry of the wheels.
     """
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
@@ -124,7 +125,15 @@ def recorded_calibration_signals(
         raise RecordingError(
             f"topic {states.topic} in {recording.path}", got="no positions", expected="wheel angles [rad]"
         )
-    poses = recording.poses(find_pose_topic(recording, chosen, pose_topic))
+    topic = find_pose_topic(recording, chosen, pose_topic)
+    if recording.topics[topic].type == ODOMETRY and topic.endswith("/odom"):
+        raise RecordingError(
+            f"poses of {topic} in {recording.path}",
+            got="odometry, which is computed from the wheels and would only repeat the geometry that its program uses",
+            expected="motion capture, tags, AMCL or another measurement that does not use the wheels",
+            remedy="record such poses; odometry of a camera or lidar must have another name than odom",
+        )
+    poses = recording.poses(topic)
     stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(poses.stamp)))
     wheel_time, pose_time = (states.stamp, poses.stamp) if stamped else (states.received, poses.received)
     if stamped:

@@ -318,7 +318,7 @@ class Options:
             recording. A bag does not record the service calls that switch motors off.
 
     Example:
-        >>> yd.Options(pose_topic="/camera/odom").columns
+        >>> yd.Options(pose_topic="/camera/pose").columns
         ''
     """
 
