@@ -58,12 +58,14 @@ class Figures:
     Args:
         cpu: process -> share of a core.
         memory: process -> resident memory [MB].
+        private: process -> its part that is not of files, which other processes may share [MB].
         periods: of driver/cmd_vel [s].
         latencies: from a message of the wheels to the next driver/cmd_vel [s].
     """
 
     cpu: Mapping[str, float]
     memory: Mapping[str, float]
+    private: Mapping[str, float]
     periods: Sequence[float]
     latencies: Sequence[float]
 
@@ -117,7 +119,8 @@ def drive(bare: bool, busy: bool = False, nodes: Sequence[str] = NODES) -> Figur
             stop_all([*burners, *reversed(children.values())])
     cpu = {name: one.cores(begin) for name, one in usage.items()}
     memory = {name: one.resident[-1] / 1024.0 for name, one in usage.items()}
-    return Figures(cpu, memory, heard["periods"], heard["latencies"])
+    private = {name: one.private[-1] / 1024.0 for name, one in usage.items()}
+    return Figures(cpu, memory, private, heard["periods"], heard["latencies"])
 
 
 def _sample(usage: Mapping[str, Usage]) -> None:
