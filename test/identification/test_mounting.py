@@ -38,7 +38,7 @@ def path_of(base_poses: np.ndarray, sensor: np.ndarray, seed: int) -> np.ndarray
 def response(sent, twists, stamps, path) -> tuple[Mounting | None, dict[str, BodyAxis]]:
     """What the stage does with the poses of a tracker."""
     found = mounting(MotionSignals(("x", "y", "yaw"), ("m", "m", "rad"), sent, twists, stamps, path, "", None, "", ""))
-    if found is not None and found.clear:
+    if found is not None:
         path = on_the_base(path, found)
     axes = {
         name: identify_axis(name, "m/s", sent, twists[:, k], stamps, path[:, k], measured_is="position")
@@ -101,6 +101,52 @@ def test_an_arc_does_not_show_where_the_body_sits_and_its_values_are_refused(pla
     for kind in ("effective", "gain"):
         assert not axes["x"][kind].identified
     assert "drive without turning too" in axes["x"]["gain"].verdict
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_body_that_looks_backwards_is_turned_round_whatever_its_noise(seed):
+    drive = twin_drive(seed, ramps(seed))
+    noise = np.random.default_rng(seed).normal(size=drive.poses.shape) * [0.01, 0.01, 0.02]
+    path = path_of(drive.poses + noise, np.array([0.0, 0.0, np.pi]), seed)
+    found, axes = response(drive.sent, drive.twists, drive.stamps, path)
+    assert found is not None and found.clear and found.errors[0] < 0.05
+    assert axes["x"]["gain"].identified and axes["x"]["gain"].value == pytest.approx(drive.gains[0], abs=0.05)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_base_that_ignores_sideways_commands_shows_the_place_of_the_body(seed):
+    random, twists = np.random.default_rng([seed, 33]), ramps(seed)
+    twists[:, 2] = 0.8 * twists[:, 0] + 0.5 * twists[:, 2]
+    drive = twin_drive(seed, twists * [1.0, 0.0, 1.0])
+    twists = np.vstack([twists, np.zeros((len(drive.sent) - len(twists), 3))])
+    twists[:, 1] = np.repeat(random.uniform(-0.05, 0.05, len(twists) // 20 + 1), 20)[: len(twists)]
+    found, axes = response(drive.sent, twists, drive.stamps, path_of(drive.poses, np.array([0.0, 0.15, 0.0]), seed))
+    assert found is not None and abs(found.place - 0.15j) < 4.0 * found.errors[1]
+    assert not axes["x"]["gain"].identified or holds(axes["x"]["gain"], drive.gains[0])
+    assert not axes["y"]["gain"].identified
+
+
+def test_a_body_a_centimetre_off_is_not_taken_for_centred():
+    inside = []
+    for seed in range(5):
+        turns = np.random.default_rng([seed, 34]).uniform(-0.15, 0.15, 1200)
+        twists = ramps(seed) * [1.0, 0.0, 0.0] + np.outer(np.repeat(turns[::20], 20), [0.0, 0.0, 1.0])
+        twists[:, 2] += 2.0 * twists[:, 0]
+        drive = twin_drive(seed, twists)
+        path = path_of(drive.poses, np.array([0.0, 0.012, 0.0]), seed)
+        _, axes = response(drive.sent, drive.twists, drive.stamps, path)
+        assert axes["x"]["gain"].identified
+        inside.append(holds(axes["x"]["gain"], drive.gains[0]))
+    assert np.mean(inside) >= 0.8
+
+
+def test_a_command_that_is_not_finite_is_left_out():
+    drive = twin_drive(2, ramps(2))
+    twists = drive.twists.copy()
+    twists[500, 1] = np.nan
+    found, axes = response(drive.sent, twists, drive.stamps, path_of(drive.poses, np.array([0.2, 0.1, 1.0]), 2))
+    assert found is not None and found.yaw == pytest.approx(1.0, abs=0.02)
+    assert axes["x"]["effective"].identified and holds(axes["x"]["effective"], drive.delays[0])
 
 
 def test_poses_with_a_wrong_sign_are_not_taken_for_a_turned_body():

@@ -82,6 +82,20 @@ def test_wheels_that_follow_their_commands_are_not_warned_of(tmp_path: Path) -> 
     assert "turns" not in warnings_of(bag(tmp_path / "other", three_axes([0, 1, 2, 3], [1.0, 1.0, 1.0, 1.0])))
 
 
+@pytest.mark.parametrize("period", [0.5, 0.8, 1.2, 1.3])
+@pytest.mark.parametrize("late", [1, 3, 5, 8])
+def test_a_periodic_command_that_half_a_period_turns_round_blames_no_wheel(
+    tmp_path: Path, period: float, late: int
+) -> None:
+    sent = np.outer(6.0 * np.sin(2.0 * np.pi * TIME / period), np.ones(4))
+    turned = np.cumsum(np.vstack([np.zeros((late, 4)), sent[:-late]]), axis=0) * 0.02
+    messages = []
+    for k, time in enumerate(TIME):
+        messages.append((time, STATES, joint_state_cdr(nanoseconds(time), WHEELS, turned[k])))
+        messages.append((time, COMMANDS, joint_state_cdr(nanoseconds(time), WHEELS, velocity=sent[k])))
+    assert "turns" not in warnings_of(bag(tmp_path / "bag", messages))
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import hypot
+from math import hypot, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ _STRIDE = 0.2  # [s] between the windows that are compared
 _FEWEST = 60  # windows
 _BLOCKS = 12  # of the jackknife
 _SIGNIFICANT = 3.0  # standard errors from which a body is taken for turned or displaced
+_LEAST_GAIN = 0.3  # factor of a followed command, as a share of the larger factor
 _ONE_YAW = 0.3  # [rad] by which the yaws that x and y show may differ: more means a wrong sign or another frame
 _SPAN = 5  # steps of the delay over which a command is differentiated
 _TINY = 1e-9
@@ -63,9 +64,11 @@ def mounting(signals: MotionSignals) -> Mounting | None:
     Args:
         signals: commanded twists, and the path of the body along its own axes.
     """
-    finite = np.all(np.isfinite(signals.measured), axis=1)
+    commanded = np.isfinite(signals.command_time) & np.all(np.isfinite(signals.command), axis=1)
+    finite = np.isfinite(signals.measured_time) & np.all(np.isfinite(signals.measured), axis=1)
+    sent, command = signals.command_time[commanded], signals.command[commanded]
     time, path = signals.measured_time[finite], signals.measured[finite]
-    known = commands_known(signals.command_time, time)
+    known = commands_known(sent, time) if len(sent) else np.zeros(len(time), dtype=bool)
     time, path = time[known], path[known]
     if len(time) < _FEWEST or np.ptp(path[:, 2]) == 0.0:
         return None
@@ -73,36 +76,63 @@ def mounting(signals: MotionSignals) -> Mounting | None:
     kept = np.flatnonzero(np.diff(np.floor(readings.at / _STRIDE), prepend=-np.inf) > 0.0)
     if len(kept) < _FEWEST:
         return None
-    index = np.searchsorted(time, readings.time)
-    moved = readings.means(path[index] - path[0])[kept]
-    asked = [_delayed(signals, axis, readings, kept) for axis in range(2)]
+    moved = readings.means(path[np.searchsorted(time, readings.time)] - path[0])[kept]
+    asked = [_delayed(HeldCommand(sent, command[:, axis], 0.0), readings, kept) for axis in range(2)]
     seen, turn = _complex(moved), moved[:, 2]
-    best = _best_delays(asked, turn, seen)
-    columns = np.column_stack([asked[0][best[0]], asked[1][best[1]], turn, *_shapes(asked, best)])
-    factors = _factors(columns, seen)
-    if np.linalg.norm(seen - columns @ factors) ** 2 > (1.0 - _EXPLAINED) * np.linalg.norm(seen) ** 2:
+    fit = _Fit.of(asked, turn, seen)
+    followed = fit.followed
+    if not all(followed):  # an axis that the base lacks or does not follow shows no yaw
+        asked = [table if moves else 0.0 * table[:1] for table, moves in zip(asked, followed, strict=True)]
+        fit = _Fit.of(asked, turn, seen)
+    if fit.unexplained > (1.0 - _EXPLAINED) * float(np.mean(np.abs(seen) ** 2)):
         return None
-    if np.all(np.any(columns[:, :2], axis=0)) and abs(np.angle(factors[1] / 1j / factors[0])) > _ONE_YAW:
+    if all(followed) and abs(np.angle(fit.factors[0][1] / 1j / fit.factors[0][0])) > _ONE_YAW:
         return None
-    poses = [_pose(columns, factors)]
-    block = np.floor(np.linspace(0.0, _BLOCKS, len(seen), endpoint=False))
-    for one in range(_BLOCKS):
-        others = block != one
-        poses.append(_pose(columns[others], _factors(columns[others], seen[others])))
+    poses = [_pose(fit.columns, factors) for factors in fit.factors]
     # What the model lacks repeats with the commands, so no scatter shows it.
-    unmodelled = HIDDEN * np.linalg.norm(seen - columns @ factors) / np.sqrt(len(seen)) / orthogonal_size(columns, 2)
-    errors = _deviation([yaw for yaw, _ in poses]), hypot(_deviation([place for _, place in poses]), unmodelled)
+    unmodelled = HIDDEN * sqrt(fit.unexplained) / orthogonal_size(fit.columns, 2)
+    turned = np.angle(np.exp(1j * np.array([yaw - poses[0][0] for yaw, _ in poses])))
+    errors = _deviation(turned.tolist()), hypot(_deviation([place for _, place in poses]), unmodelled)
     on_base = [_on_base(seen, turn, yaw, place) for yaw, place in poses]
     gain_errors, delay_errors = [], []
-    for k, table, motions in zip(best, asked, ([m.real for m in on_base], [m.imag for m in on_base]), strict=True):
-        command = table[k]
+    for k, table, motions in zip(fit.best, asked, ([m.real for m in on_base], [m.imag for m in on_base]), strict=True):
+        along = table[k]
         slope = (table[max(k - 1, 0)] - table[min(k + 1, len(table) - 1)]) / (2.0 * GRID)
-        gains = [float(command @ motion) / max(float(command @ command), _TINY) for motion in motions]
+        gains = [float(along @ motion) / max(float(along @ along), _TINY) for motion in motions]
         delays = [float(slope @ motion) / max(float(slope @ slope), _TINY) for motion in motions]
-        per_place = [float(one @ turn) / max(float(one @ one), _TINY) for one in (command, slope)]
+        per_place = [float(one @ turn) / max(float(one @ one), _TINY) for one in (along, slope)]
         gain_errors.append(hypot(_deviation(gains), per_place[0] * unmodelled))
         delay_errors.append(hypot(_deviation(delays), per_place[1] * unmodelled) / max(abs(gains[0]), _TINY))
     return Mounting(*poses[0], errors, tuple(gain_errors), tuple(delay_errors))
+
+
+class _Fit(NamedTuple):
+    """Regression of the motion of the body on commands and turns."""
+
+    best: tuple[int, int]  # rows of the delayed commands along x and y
+    columns: Vector  # (k, 7) commands along x and y, turn, differences of the commands over the delay
+    factors: list[Complexes]  # (7,) each: of all data, then without one block each
+    unexplained: float  # mean square of the residual
+
+    @classmethod
+    def of(cls, asked: Sequence[Vector], turn: Vector, seen: Complexes) -> _Fit:
+        """Fit delays and factors to the motion (k,), with a jackknife over blocks of time."""
+        best = _best_delays(asked, turn, seen)
+        columns = np.column_stack([asked[0][best[0]], asked[1][best[1]], turn, *_shapes(asked, best)])
+        block = np.floor(np.linspace(0.0, _BLOCKS, len(seen), endpoint=False))
+        kept = [np.ones(len(seen), dtype=bool), *(block != one for one in range(_BLOCKS))]
+        factors = [_factors(columns[rows], seen[rows]) for rows in kept]
+        return cls(best, columns, factors, float(np.mean(np.abs(seen - columns @ factors[0]) ** 2)))
+
+    @property
+    def followed(self) -> list[bool]:
+        """Whether the body follows the commands along x and y."""
+        sizes = np.abs(self.factors[0][:2])
+        deviations = [_deviation([factors[axis] for factors in self.factors]) for axis in range(2)]
+        return [
+            bool(size > _SIGNIFICANT * deviation and size > _LEAST_GAIN * np.max(sizes))
+            for size, deviation in zip(sizes, deviations, strict=True)
+        ]
 
 
 def _shapes(asked: Sequence[Vector], best: Sequence[int]) -> list[Vector]:
@@ -114,10 +144,9 @@ def _shapes(asked: Sequence[Vector], best: Sequence[int]) -> list[Vector]:
     return [part for early, middle, late in neighbours for part in (early - late, early - 2.0 * middle + late)]
 
 
-def _delayed(signals: MotionSignals, axis: int, readings: Readings, kept: Indices) -> Vector:
-    """Commanded motion (d, k) along an axis in each window, for each delay; one row of zeros if it is not driven."""
-    held = HeldCommand(signals.command_time, signals.command[:, axis], 0.0)
-    if not np.any(signals.command[:, axis]):
+def _delayed(held: HeldCommand, readings: Readings, kept: Indices) -> Vector:
+    """Commanded motion (d, k) in each window, for each delay; one row of zeros if there is none."""
+    if not np.any(held.values):
         return np.zeros((1, len(kept)))
     delays = np.arange(-_SPAN * GRID, LONGEST, GRID)
     return np.array([readings.means(held.integral(readings.time - delay))[kept] for delay in delays])
@@ -181,19 +210,15 @@ def on_the_base(path: Vector, mounted: Mounting) -> Vector:
 def with_errors(axis: BodyAxis, mounted: Mounting, index: int) -> BodyAxis:
     """The response of axis x (0) or y (1) with the errors of the mounting in delay and gain."""
     gain_error, delay_error = mounted.gain_errors[index], mounted.delay_errors[index]
-    extra = {"effective": delay_error, "dead_time": delay_error, "gain": gain_error}
+    extra = dict.fromkeys(("effective", "dead_time", "lag"), delay_error) | {"gain": gain_error}
     if gain_error <= _USELESS:
         return replace(axis, estimates=tuple(_wider(one, extra.get(one.name, 0.0)) for one in axis.estimates))
     reason = refusal(
         f"the tracked body may be anywhere on the base, and turns go together with the motion along {axis.channel} in "
         "these data: drive without turning too"
     )
-    response = (*extra, "lag")
     return replace(
-        axis,
-        estimates=tuple(
-            replace(one, verdict=reason) if one.name in response and one.identified else one for one in axis.estimates
-        ),
+        axis, estimates=tuple(replace(one, verdict=reason) if one.identified else one for one in axis.estimates)
     )
 
 

@@ -60,7 +60,7 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
         signals = body_signals(opened.bag(), chosen, opened.options.pose_topic)
         used = np.arange(len(signals.measured_time))
         mounted = mounting(signals) if signals.tracked else None
-        if mounted is not None and mounted.clear:
+        if mounted is not None:
             signals = replace(signals, measured=on_the_base(signals.measured, mounted))
     axes = [
         identify_axis(

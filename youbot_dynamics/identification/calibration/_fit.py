@@ -136,7 +136,7 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
     unknowns = _changes(n, [signals.recording for signals in recordings])
     free = np.flatnonzero(excited.determined(n) + [True] * (len(recordings) + 1))
     reasons = excited.reasons(n, len(recordings) + 1)
-    wiring = miswired(recordings, base)
+    wiring = miswired(recordings, start)
     failure = wiring or wrong_unit(windows, start)
     solved = None
     try:
@@ -309,8 +309,16 @@ def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase
         "lever of a turn": lever(guess.base) / lever(base),
         "lateral factor": guess.base.lateral_factor / base.lateral_factor,
     }
-    unlikely = next((name for name, ratio in ratios.items() if not 1.0 / LIKELY < ratio < LIKELY), "")
     n = len(base.radii)
+    errors = [0.0, *np.nan_to_num(deviations[n : n + 2], posinf=0.0)]
+    unlikely = next(
+        (
+            name
+            for (name, ratio), error in zip(ratios.items(), errors, strict=True)
+            if abs(math.log(ratio)) - 2.0 * error > math.log(LIKELY)
+        ),
+        "",
+    )
     distance = float(np.max(np.abs(guess.sensor[:2]) - 2.0 * np.nan_to_num(deviations[n + 2 : n + 4], posinf=0.0)))
     if unexplained > _WORST_SHARE * motion or unlikely or distance > _FARTHEST:
         name = unlikely or "wheel radius"

@@ -13,7 +13,6 @@ from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.reading import find_pose_topic, find_wheel_states
 from youbot_dynamics.identification.signals import even_stamps
 from youbot_dynamics.recording.bag import Recording
-from youbot_dynamics.recording.message_types import ODOMETRY
 from youbot_dynamics.robot import Robot
 
 _ONE_CLOCK = 0.5  # [s] difference of stamps above which the clocks were not synchronised
@@ -126,12 +125,13 @@ def recorded_calibration_signals(
             f"topic {states.topic} in {recording.path}", got="no positions", expected="wheel angles [rad]"
         )
     topic = find_pose_topic(recording, chosen, pose_topic)
-    if recording.topics[topic].type == ODOMETRY and topic.endswith("/odom"):
+    namespace = states.topic.removesuffix("joint_states").removesuffix("driver/")
+    if topic in (f"{namespace}odom", f"{namespace}driver/odom"):
         raise RecordingError(
             f"poses of {topic} in {recording.path}",
             got="odometry, which is computed from the wheels and would only repeat the geometry that its program uses",
             expected="motion capture, tags, AMCL or another measurement that does not use the wheels",
-            remedy="record such poses; odometry of a camera or lidar must have another name than odom",
+            remedy="record such poses; odometry of a camera or lidar needs another name than odom",
         )
     poses = recording.poses(topic)
     stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(poses.stamp)))

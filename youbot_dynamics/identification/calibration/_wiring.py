@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.identification.calibration._model import Guess
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._start import (
     TURNING_RADIUS,
@@ -41,7 +42,7 @@ _HANDS = {
 }
 
 
-def miswired(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> str:
+def miswired(recordings: Sequence[CalibrationSignals], start: Guess) -> str:
     """Which wheels are exchanged or reversed, or which sign of the poses is wrong; "" if no such change explains them.
 
     The angles of all wheels over half a second are a linear function of the motion of the tracked body. Its matrix
@@ -51,21 +52,24 @@ def miswired(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> str
 
     Args:
         recordings: of one robot.
-        base: configured base with n wheels; more than four are not tried.
+        start: configured base with n wheels (more than four are not tried), and clock offsets that fit it. A motion to
+            and fro with an offset of half a period looks like reversed wheels, so these offsets are tried first.
     """
-    count = len(base.radii)
-    matrix = _rolling_matrix(recordings, (1.0, 1.0))
-    if matrix is None or count > _MOST_WHEELS:
+    base, count = start.base, len(start.base.radii)
+    if count > _MOST_WHEELS:
         return ""
     as_configured = tuple(range(count)), (1.0,) * count
-    if _fitted(matrix, base, *as_configured).misfit < _WRONG:
+    offsets = [_offset(signals) for signals in recordings]
+    by_signs, matrix = (_rolling_matrix(recordings, one, (1.0, 1.0)) for one in (start.offsets.tolist(), offsets))
+    known = [one for one in (by_signs, matrix) if one is not None]
+    if matrix is None or any(_fitted(one, base, *as_configured).misfit < _WRONG for one in known):
         return ""
     tried = [
         _fitted(matrix, base, order, signs)
         for order in permutations(range(count))
         for signs in product((1.0, -1.0), repeat=count)
     ]
-    mirrored = {name: _rolling_matrix(recordings, hand) for name, hand in _HANDS.items()}
+    mirrored = {name: _rolling_matrix(recordings, offsets, hand) for name, hand in _HANDS.items()}
     hands = {name: _fitted(seen, base, *as_configured).misfit for name, seen in mirrored.items() if seen is not None}
     least = min([*(fitted.misfit for fitted in tried), *hands.values()])
     if least > _FITS:
@@ -137,12 +141,14 @@ def _fitted(matrix: Vector, base: MecanumBase, order: tuple[int, ...], signs: tu
     return _Assignment(order, signs, misfit, yaw)
 
 
-def _rolling_matrix(recordings: Sequence[CalibrationSignals], hand: tuple[float, float]) -> Vector | None:
-    """Wheel angles per motion of the tracked body (n, 3) [1/m], with these signs of y and yaw of the poses.
+def _rolling_matrix(
+    recordings: Sequence[CalibrationSignals], offsets: Sequence[float], hand: tuple[float, float]
+) -> Vector | None:
+    """Wheel angles per motion of the tracked body (n, 3) [1/m], with clock offsets [s] and signs of y and yaw.
 
     Turns count as distances at `TURNING_RADIUS`. None if the robot did not move enough along all axes.
     """
-    pairs = [_steps(signals, hand) for signals in recordings if has_readings(signals)]
+    pairs = [_steps(signals, offset, hand) for signals, offset in zip(recordings, offsets, strict=True)]
     motion = np.vstack([np.zeros((0, 3)), *(motion for motion, _ in pairs)])
     rotation = np.vstack([np.zeros((0, recordings[0].wheel_angles.shape[1])), *(rotation for _, rotation in pairs)])
     for last in (False, True):
@@ -159,27 +165,43 @@ def _rolling_matrix(recordings: Sequence[CalibrationSignals], hand: tuple[float,
     return solution.T
 
 
-def _steps(signals: CalibrationSignals, hand: tuple[float, float]) -> tuple[Vector, Vector]:
-    """Motions (k, 3) [m] of the tracked body over half a second, in its frame, and of the wheels (k, n) [rad].
-
-    The delay between both clocks follows from the speed of the wheels' rotation, which depends neither on their order
-    nor on their signs.
-    """
+def _offset(signals: CalibrationSignals) -> float:
+    """Delay [s] of the poses after the wheels, by the sizes of both motions: whatever the wheels' order and signs."""
     offset = 0.0
     for _ in range(2):
-        times = common_times(signals, offset)
-        poses = tracked_poses(signals, times + offset) * [1.0, *hand]
-        columns = signals.wheel_angles.T
-        angles = np.column_stack([np.interp(times, signals.wheel_time, column) for column in columns])
-        moved = np.linalg.norm(advances(poses * [1.0, 1.0, TURNING_RADIUS]), axis=1)
-        rolled = np.linalg.norm(advances(angles), axis=1)
+        times = _times(signals, offset)
+        if not len(times):
+            return 0.0
+        moved = np.linalg.norm(advances(tracked_poses(signals, times + offset) * [1.0, 1.0, TURNING_RADIUS]), axis=1)
+        rolled = np.linalg.norm(advances(_angles(signals, times)), axis=1)
         if not np.median(rolled) > 0.0:
-            break
+            return 0.0
         offset = best_offset((rolled * np.mean(moved) / np.mean(rolled))[:, None], moved[:, None])
-    motions = displacements(poses) * [1.0, 1.0, TURNING_RADIUS]
+    return offset
+
+
+def _times(signals: CalibrationSignals, offset: float) -> Vector:
+    """Times (m,) [s] at which wheels and body are known; none if that is too short."""
+    times = common_times(signals, offset) if has_readings(signals) else np.zeros(0)
+    return times if len(times) > _FEWEST else np.zeros(0)
+
+
+def _angles(signals: CalibrationSignals, times: Vector) -> Vector:
+    """Wheel angles (m, n) [rad] at times (m,)."""
+    return np.column_stack([np.interp(times, signals.wheel_time, column) for column in signals.wheel_angles.T])
+
+
+def _steps(signals: CalibrationSignals, offset: float, hand: tuple[float, float]) -> tuple[Vector, Vector]:
+    """Motions (k, 3) [m] of the tracked body over half a second, in its frame, and of the wheels (k, n) [rad]."""
+    times = _times(signals, offset)
+    if not len(times):
+        return np.zeros((0, 3)), np.zeros((0, signals.wheel_angles.shape[1]))
+    motions = displacements(tracked_poses(signals, times + offset) * [1.0, *hand]) * [1.0, 1.0, TURNING_RADIUS]
+    angles = _angles(signals, times)
     rotations = angles[len(times) - len(motions) :] - angles[: len(motions)]
     moved, rolled = (np.linalg.norm(steps, axis=1) for steps in (motions, rotations))
+    turning = rolled > _LEAST_ROTATION
     ratio = moved / np.maximum(rolled, _LEAST_ROTATION)
-    typical = np.median(ratio[rolled > _LEAST_ROTATION]) if np.any(rolled > _LEAST_ROTATION) else 0.0
-    kept = (rolled > _LEAST_ROTATION) & (ratio < _JUMP * typical) & (ratio > typical / _JUMP)
+    typical = np.median(ratio[turning]) if np.any(turning) else 0.0
+    kept = turning & (ratio < _JUMP * typical) & (ratio > typical / _JUMP)
     return motions[kept], rotations[kept]

@@ -146,12 +146,17 @@ def _of_pair(commands: JointSeries, wheels: JointSeries) -> Iterator[str]:
 
 def _of_signs(commands: JointSeries, wheels: JointSeries, position_sign: Vector) -> Iterator[str]:
     """Wheels that turn against their own command, or follow the command of another wheel."""
-    table = _correlations(commands, wheels, position_sign)
+    tables = _correlations(commands, wheels, position_sign)
+    scores = np.sum(np.max(np.abs(tables), axis=2), axis=1)
+    likely = tables[scores >= np.max(scores) - _CLEAR * len(wheels.names)]  # a periodic command agrees at several
+    table = tables[np.argmax(scores)]
     for k, row in enumerate(table):
         followed = int(np.argmax(np.abs(row)))
         if abs(row[k]) > abs(row[followed]) - _CLEAR:
             followed = k
         if abs(row[followed]) < _FOLLOWS or (followed == k and row[k] > 0.0):
+            continue
+        if np.any(np.sign(row[followed]) * likely[:, k, followed] < 0.0):
             continue
         how = "against" if row[followed] < 0.0 else "as"
         whose = "its command" if followed == k else f"the command of {wheels.names[followed]}"
@@ -162,28 +167,27 @@ def _of_signs(commands: JointSeries, wheels: JointSeries, position_sign: Vector)
 
 
 def _correlations(commands: JointSeries, wheels: JointSeries, position_sign: Vector) -> Vector:
-    """Correlation (n, n) of the motion of each wheel with the command of each, at the delay where they agree best.
+    """Correlations (d, n, n) of the motion of each wheel with the command of each, at delays of up to a second.
 
     Rows and columns without motion, and tables of short recordings, are 0.
     """
     n = len(wheels.names)
-    best = np.zeros((n, n))
+    delays = np.arange(0.0, _LONGEST_DELAY, 0.25 * _WINDOW)
+    tables = np.zeros((len(delays), n, n))
     sound = np.all(np.isfinite(commands.velocity), axis=1), np.all(np.isfinite(wheels.position), axis=1)
     sent, read = commands.received[sound[0]], wheels.received[sound[1]]
     if min(len(sent), len(read)) < _FEWEST_WINDOWS:
-        return best
+        return tables
     times = np.arange(max(sent[0], read[0]) + _LONGEST_DELAY, min(sent[-1], read[-1]) - _WINDOW, 0.5 * _WINDOW)
     if len(times) < _FEWEST_WINDOWS:
-        return best
+        return tables
     angles = (wheels.position[sound[1]] * position_sign).T
     turned = [np.interp(times + _WINDOW, read, column) - np.interp(times, read, column) for column in angles]
-    for delay in np.arange(0.0, _LONGEST_DELAY, 0.25 * _WINDOW):
+    for table, delay in zip(tables, delays, strict=True):
         middles = np.searchsorted(sent, times + 0.5 * _WINDOW - delay, side="right") - 1
         with np.errstate(divide="ignore", invalid="ignore"):
-            table = np.nan_to_num(np.corrcoef(turned, commands.velocity[sound[0]][middles].T)[:n, n:])
-        if np.sum(np.max(np.abs(table), axis=1)) > np.sum(np.max(np.abs(best), axis=1)):
-            best = table
-    return best
+            table[:] = np.nan_to_num(np.corrcoef(turned, commands.velocity[sound[0]][middles].T)[:n, n:])
+    return tables
 
 
 def _power(speeds: Vector) -> float:
