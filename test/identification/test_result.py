@@ -13,7 +13,7 @@ from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, Unknown, undetermined
 from youbot_dynamics.identification.reading import Source
-from youbot_dynamics.identification.result import SCHEMA_VERSION, Result, Skipped, write_result
+from youbot_dynamics.identification.result import SCHEMA_VERSION, Result, Skipped, within_ranges, write_result
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.robot import load_robot
 
@@ -81,11 +81,15 @@ def test_a_stage_without_data_counts_only_where_it_was_asked_for() -> None:
     assert not Result("youbot", both, ("delay", "base_friction"), missing, of_stage, (SOURCE,)).complete
 
 
-def test_a_value_the_robot_does_not_take_is_told_and_not_written(tmp_path: Path) -> None:
-    found = result(found_as("robot.arm.joint_1.friction.coulomb", 99.0, "N m"), identified("x"))
-    assert "robot.arm.joint_1.friction.coulomb" not in found.parameters()
-    (told,) = found.out_of_range()
-    assert "joint_1.friction.coulomb" in told and "99" in told
+def test_a_value_outside_its_range_is_refused_with_all_others_of_its_fit(tmp_path: Path) -> None:
+    coulomb, viscous = (
+        found_as(f"robot.arm.joint_1.friction.{name}", 99.0 * k) for k, name in ((1, "coulomb"), (0.001, "viscous"))
+    )
+    found = result(*within_ranges((coulomb, viscous, identified("x"))))
+    assert list(found.parameters()) == ["robot.robot_id", f"{DELAY}x"] and not found.complete
+    verdicts = {found[one.name].estimate.verdict for one in (coulomb, viscous)}
+    (verdict,) = verdicts
+    assert "coulomb is 99" in verdict and "outside the range" in verdict and "units" in verdict
     write_result(tmp_path, found)
     load_robot(tmp_path / "result.yaml")
 

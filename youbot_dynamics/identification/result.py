@@ -6,8 +6,9 @@ import json
 import math
 import platform
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ from youbot_dynamics import __version__
 from youbot_dynamics.errors import IdentificationError, ParameterError
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.finding import Finding
-from youbot_dynamics.identification.least_squares import Estimate, with_unit
+from youbot_dynamics.identification.least_squares import Estimate, refusal, with_unit
 from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.parameter_file import write_parameters
-from youbot_dynamics.parameters import Value
+from youbot_dynamics.parameters import Parameter, Value
 from youbot_dynamics.robot import Robot, robot_from_values, robot_table, values_of
 
 SCHEMA_VERSION = 2
@@ -74,27 +75,8 @@ class Result:
 
     def parameters(self) -> dict[str, Value]:
         """Parameters for a relaunch: identified values, alone or as part of a whole, within the parameter's range."""
-        table = {parameter.name: parameter for parameter in robot_table()}
         values: dict[str, Value] = {"robot.robot_id": self.robot_id}
-        for finding in self.findings:
-            # The joints of every arm have the same parameters, however many there are.
-            of_table = re.sub(r"\.joint_\d+\.", ".joint_1.", finding.name)
-            if finding.usable and of_table in table:
-                try:
-                    values[finding.name] = table[of_table].check(float(finding.estimate.value))
-                except ParameterError:
-                    continue  # reported by `out_of_range`
-        return values
-
-    def out_of_range(self) -> tuple[str, ...]:
-        """Identified values outside the range of their robot parameter; they are not written."""
-        written = self.parameters()
-        return tuple(
-            f"{finding.name}: {with_unit(f'{finding.estimate.value:.4g}', finding.estimate.unit)} is outside the "
-            "parameter's range"
-            for finding in self.findings
-            if finding.usable and finding.is_parameter and finding.name not in written
-        )
+        return values | {finding.name: value for finding in self.findings if (value := _written(finding)) is not None}
 
     def applied_to(self, robot: Robot) -> Robot:
         """The same robot with the identified values."""
@@ -125,6 +107,48 @@ def versions() -> Mapping[str, str]:
         "scipy": scipy.__version__,
         "python": platform.python_version(),
     }
+
+
+def within_ranges(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Findings of a stage; values outside the range of their parameter are refused, and all others of the same fit.
+
+    A wrong unit or scale of a signal scales several values, of which some may remain within their ranges.
+    """
+    outside = {
+        _fit_of(finding): f"{finding.name.rpartition('.')[2]} is "
+        f"{with_unit(f'{finding.estimate.value:.4g}', finding.estimate.unit)}, outside the range of this parameter: "
+        "check the units and scales of the signals"
+        for finding in findings
+        if finding.usable and finding.is_parameter and _written(finding) is None
+    }
+    return tuple(
+        replace(finding, estimate=replace(finding.estimate, verdict=refusal(outside[_fit_of(finding)])), part_of="")
+        if finding.usable and _fit_of(finding) in outside
+        else finding
+        for finding in findings
+    )
+
+
+def _fit_of(finding: Finding) -> str:
+    """Name of what a value belongs to, such as base.friction or arm.joint_3.motor."""
+    return finding.name.removeprefix("robot.").rpartition(".")[0]
+
+
+def _written(finding: Finding) -> Value | None:
+    """Value for a parameter file; None if it is not usable, no robot parameter, or outside the range of this one."""
+    # The joints of every arm have the same parameters, however many there are.
+    parameter = _parameters().get(re.sub(r"\.joint_\d+\.", ".joint_1.", finding.name))
+    if parameter is None or not finding.usable:
+        return None
+    try:
+        return parameter.check(float(finding.estimate.value))
+    except ParameterError:
+        return None
+
+
+@cache
+def _parameters() -> dict[str, Parameter]:
+    return {parameter.name: parameter for parameter in robot_table()}
 
 
 def _entry(finding: Finding) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from youbot_dynamics.errors import IdentificationError, InputError, RecordingErr
 from youbot_dynamics.identification.reading import (
     ROLES,
     angles_beyond,
+    clocks_apart,
     find_arm_states,
     find_odometry,
     find_pose_topic,
@@ -135,6 +136,7 @@ class HeldCommand:
 
 # The receive times of an unstamped command can be used only if they share a clock with the stamps of the motion.
 _WORST_CLOCK_OFFSET = 1.0  # [s]
+_ONE_CLOCK = 0.03  # [s] difference of the clocks of two stamps above which the receive times are better
 _SIGN_SPEED = 0.1  # width of the smoothed sign function of wheel friction [rad/s]
 
 
@@ -158,10 +160,12 @@ class MotionSignals:
 def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> MotionSignals:
     """Commanded twist and wheel motion of the axes x, y, yaw in a bag.
 
-    The command is `wheel_commands` with its send stamps. If it is missing, the unstamped `driver/cmd_vel` or `cmd_vel`
-    is used with its receive times; its wheel speeds follow from the geometry of the driver or from ours. The motion is
-    computed from the wheels with the calibrated kinematics, so that rotation does not mix the axes. Jitter of the
-    stamps about the driver's period is removed (`in_rhythm`). `chosen` is role -> topic, given by the user.
+    The command is `wheel_commands` with its send stamps. Receive times of both topics are used instead if the clocks of
+    their stamps differ, jump or drift by more than 30 ms. If `wheel_commands` is missing, the unstamped
+    `driver/cmd_vel` or `cmd_vel` is used with its receive times; its wheel speeds follow from the geometry of the
+    driver or from ours. The motion is computed from the wheels with the calibrated kinematics, so that rotation does
+    not mix the axes. Jitter of the stamps about the period of the driver is removed (`in_rhythm`). `chosen` is role ->
+    topic, given by the user.
 
     Raises:
         RecordingError: a required topic is missing, or command and motion share no clock.
@@ -173,9 +177,14 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     if role == "wheel_commands":
         commands = recording.joint_states(topic, joints)
         stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(commands.stamp)))
+        why = ""
+        if stamped:
+            apart = clocks_apart((commands.stamp, states.stamp), (commands.received, states.received))
+            stamped = apart <= _ONE_CLOCK
+            why = "" if stamped else f", since the clocks of their stamps differ by up to {apart:.2g} s"
         command_time = commands.stamp if stamped else commands.received
         motion_time = states.stamp if stamped else states.received
-        clock = f"{'stamps' if stamped else 'receive times'} of {topic} and {states.topic}"
+        clock = f"{'stamps' if stamped else 'receive times'} of {topic} and {states.topic}{why}"
         wheel_speeds = commands.velocity
     else:
         twists = recording.twists(topic)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +34,9 @@ _PARAMETERS = ("viscous_x", "viscous_y", "roller_coulomb", "wheel_coulomb")
 # Coulomb torques that differ between the wheels, by motors or loads, would be taken for rollers or viscous friction if
 # all wheels had the same torque. These coefficients come from the fit with a torque for each wheel.
 _FROM_WHEEL_FIT = ("viscous_x", "viscous_y", "roller_coulomb")
+# Bounds of the mass that a load or efforts out of phase add, as shares of the mass in the robot file, and the standard
+# errors beyond them. Efforts that are read in phase with the commands may miss the whole push of the motors.
+_HEAVIEST, _LIGHTEST, _CLEAR = 0.8, -1.2, 4.0
 _MOST_POINTS = 3000  # of a curve
 _AXES = (("forward", "N"), ("sideways", "N"), ("turning", "N m"))
 _COASTING_NOTE = (
@@ -153,6 +156,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         if friction.fit is None
         else [_refuse_recording_effect(estimate) for estimate in friction.fit.estimates[model.coefficients :]]
     )
+    warnings = () if friction.fit is None else tuple(_wrong_scale(friction.fit.estimates, model))
     wheel_estimates = [estimate for estimate in wheel_friction.estimates if estimate.name.startswith("wheel_")]
     coefficients = [
         wheel_friction[estimate.name] if estimate.identified and estimate.name in _FROM_WHEEL_FIT else estimate
@@ -168,7 +172,23 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         fits=_curves(friction, rows, usable[0].name),
         correlations=Correlation.of_fit("Friction of the base", friction.fit),
         notes=tuple(notes),
+        warnings=warnings,
     )
+
+
+def _wrong_scale(estimates: Iterable[Estimate], model: FrictionModel) -> Iterator[str]:
+    """Warn if efforts and accelerations show another mass than any load or late effort explains."""
+    for estimate in estimates:
+        share = estimate.value / model.mass
+        error = _CLEAR * estimate.standard_error / model.mass
+        if estimate.name in ("missed_inertia_x", "missed_inertia_y") and (
+            share - error > _HEAVIEST or share + error < _LIGHTEST
+        ):
+            yield (
+                f"along {estimate.name[-1]}, efforts and accelerations show {model.mass + estimate.value:.3g} kg, but "
+                f"the robot file has {model.mass:.3g} kg: the friction is wrong by a similar factor if an effort has "
+                "another unit, torque constant or gear ratio, or the wheels another radius"
+            )
 
 
 def _refuse_recording_effect(estimate: Estimate) -> Estimate:

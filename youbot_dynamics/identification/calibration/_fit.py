@@ -62,6 +62,7 @@ _MISPLACED = (
     "the wheels turn against each other in proportion to the motion: a wheel has another place, or its rollers another "
     "angle, than configured, and this has the same effect"
 )
+_CHECK = "check order and signs of the wheels, and that the poses are of this robot with z up"
 ALIKE = "it cannot be distinguished from the others: the robot moved in one way only"
 
 _SPAN = 2.0  # length of the windows [s]; longer if poses are rare, half of it if the recordings are short
@@ -320,13 +321,22 @@ def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase
         "",
     )
     distance = float(np.max(np.abs(guess.sensor[:2]) - 2.0 * np.nan_to_num(deviations[n + 2 : n + 4], posinf=0.0)))
-    if unexplained > _WORST_SHARE * motion or unlikely or distance > _FARTHEST:
-        name = unlikely or "wheel radius"
+    if unexplained > _WORST_SHARE * motion:
         return (
-            f"the poses do not follow the wheels: with {ratios[name]:.3g} times the configured {name} and a tracked "
-            f"body {np.hypot(*guess.sensor[:2]):.2g} m from the centre of the base, {unexplained:.2g} m of a motion of "
-            f"{motion:.2g} m in windows of {windows[0].span:g} s remain unexplained; check order and signs of the "
-            "wheels, and that the poses are of this robot with z up"
+            f"the poses do not follow the wheels: with {ratios['wheel radius']:.3g} times the configured wheel radius, "
+            f"{unexplained:.2g} m of a motion of {motion:.2g} m in windows of {windows[0].span:g} s remain unexplained;"
+            f" {_CHECK}"
+        )
+    if unlikely:
+        return (
+            f"the poses do not follow the wheels as configured: they show {ratios[unlikely]:.3g} times the configured "
+            f"{unlikely}; check the geometry in the robot file (a diameter for a radius, a whole length for a half), "
+            "units, and order and signs of the wheels"
+        )
+    if distance > _FARTHEST:
+        return (
+            f"the poses do not follow the wheels: the tracked body would be {np.hypot(*guess.sensor[:2]):.2g} m from "
+            f"the centre of the base; {_CHECK}"
         )
     smoothing = guess.smoothing
     if abs(smoothing) - 2.0 * deviations[-1] > _STRONG:

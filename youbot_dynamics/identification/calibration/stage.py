@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
 from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
-from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate
+from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, refusal
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -28,6 +29,11 @@ STAGE = "calibration"
 _PREFIX = "base.geometry"
 _SPAN = 2.0  # [s] over which the error of odometry is measured
 _LONGEST = 3600.0  # total length of the recordings fitted together [s]
+_OWN = 0.0003  # [m] RMS error over `_SPAN` below which poses were computed from the wheels: slip alone causes more
+_OWN_POSES = (
+    "the configured geometry already explains these poses to a fraction of a millimetre: they were computed from the "
+    "wheels, or there is nothing to calibrate"
+)
 _COUNTING = (
     "roller phases are those of the newest recording, and are valid until the driver restarts its count; "
     "odometry detects that"
@@ -73,12 +79,19 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         notes.append(_comparison(before, after))
         products = {TWIST_ERROR: after / _SPAN} if np.all(np.isfinite(after)) else {}
         part_of = LEVER_IN_WORDS
+    plain = np.vstack([odometry_errors(part, geometry.mecanum(), np.zeros(3), 0.0, _SPAN, 0.0) for part in used])
+    own = len(plain) > 0 and float(np.sqrt(np.mean(plain[:, :2] ** 2))) < _OWN
     samples = sum(len(signals.poses) for signals in used)
     named = named_estimates(fitted.calibration, geometry)
     findings = [
         Finding(name, estimate, samples, part_of=part_of if estimate.name in ("half_length", "half_width") else "")
         for name, estimate in named.items()
     ]
+    if own:
+        refused = [
+            replace(one, estimate=replace(one.estimate, verdict=refusal(_OWN_POSES)), part_of="") for one in findings
+        ]
+        return StageResult(STAGE, tuple(refused), notes=tuple(notes))
     if fitted.phases is None:
         notes.append(f"roller phases: {fitted.reason}")
     else:

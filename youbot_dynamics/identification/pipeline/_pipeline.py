@@ -24,7 +24,7 @@ from youbot_dynamics.identification.pipeline._extraction import (
     unforeseen_error,
 )
 from youbot_dynamics.identification.reading import Opened, Options, Source, open_recording
-from youbot_dynamics.identification.result import Result, Skipped
+from youbot_dynamics.identification.result import Result, Skipped, within_ranges
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import PHASES, STAGES, Taken, chosen_stages, stage_of
 from youbot_dynamics.robot import Robot
@@ -102,7 +102,7 @@ def identify(
     lacking: dict[str, YoubotDynamicsError] = {}
     repeated: set[str] = set()  # stages with parameters that another one gave
     extracted: list[Extracted] = []
-    sound = list(range(len(files)))
+    sound, copies = list(range(len(files))), list[str]()
     for names in PHASES:
         wanted = tuple(name for name in names if name in requested)
         if not wanted:
@@ -111,6 +111,8 @@ def identify(
         progress(f"reading {read} for {', '.join(wanted)}")
         tasks = [Task(files[k], k, wanted, known, options, inspect=not extracted) for k in sound]
         extracts = work(tasks, lambda name: progress(f"read {name}"))
+        if not extracted:
+            extracts, copies = _without_copies(extracts)
         sound = [data.number for data in extracts if data.broken is None]
         if not sound:
             raise next(data.broken for data in extracts if data.broken is not None)
@@ -150,7 +152,7 @@ def identify(
     result = _result(robot, stages, counted, missing, extracted)
     drives, notes = _paths([files[k] for k in sound], robot, options)
     notes = [note for note in notes if not note.endswith(tuple(missing.values()))]
-    notes = [*(f"{s.path}: {s.lost}" for s in result.sources if s.lost), *notes, *result.out_of_range()]
+    notes = [*(f"{s.path}: {s.lost}" for s in result.sources if s.lost), *notes, *copies]
     notes += _trust(len(result.sources))
     notes += [f"{stage.stage}: {note}" for stage in stages for note in stage.notes]
     notes += [f"{skipped.path} was skipped: {skipped.reason}" for skipped in result.skipped]
@@ -158,6 +160,19 @@ def identify(
     warnings += tuple(warning for stage in stages for warning in stage.warnings)
     result = dataclasses.replace(result, warnings=warnings)
     return Identification(result, tuple(stages), drives, tuple(notes), warnings, robot)
+
+
+def _without_copies(extracts: Sequence[Extracted]) -> tuple[list[Extracted], list[str]]:
+    """Recordings without those with the same data as an earlier one, and which these are: a copy is no other drive."""
+    first: dict[str, str] = {}
+    kept, copies = [], []
+    for data in extracts:
+        if data.broken is None and data.sha256 in first:
+            copies.append(f"{data.path} has the same data as {first[data.sha256]}: they count once")
+        else:
+            kept.append(data)
+            first |= {data.sha256: data.path} if data.broken is None else {}
+    return kept, copies
 
 
 def _finish(
@@ -180,7 +195,7 @@ def _finish(
     left_out = tuple(
         f"{Path(data.path).name} left out: {data.lacking[name]}" for data in extracts if name in data.lacking
     )
-    return dataclasses.replace(result, notes=(*result.notes, *left_out))
+    return dataclasses.replace(result, findings=within_ranges(result.findings), notes=(*result.notes, *left_out))
 
 
 def _trust(recordings: int) -> list[str]:

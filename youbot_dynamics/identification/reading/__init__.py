@@ -1,6 +1,6 @@
 """A recording for the stages: opened and numbered, with topics found and units, clocks and stamps checked."""
 
-from youbot_dynamics.identification.reading._clock import ONE_WAY
+from youbot_dynamics.identification.reading._clock import ONE_WAY, clocks_apart
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
     Opened,
@@ -27,6 +27,7 @@ __all__ = [
     "ROLES",
     "Source",
     "angles_beyond",
+    "clocks_apart",
     "find_arm_states",
     "find_odometry",
     "find_pose_topic",

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
-from scipy.ndimage import minimum_filter1d
+from scipy.ndimage import median_filter, minimum_filter1d
 from scipy.stats import theilslopes
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.least_squares import CONFIDENCE
 
+_OFFSET_SPAN = 2.0  # [s] over which the offset of a clock is the smallest difference to the receive times
+_MEDIAN_OF = 5  # such spans
 _MISSING = 1.5  # periods between messages above which one is missing
 _WINDOW = 25  # steps over which the rate is computed
 _OTHER_RATE = 1.4  # ratio of rates that counts as a change
@@ -284,3 +286,28 @@ def _warnings(checked: ClockCheck, duration: float) -> tuple[str, ...]:
             "use stamps, not receive times"
         )
     return tuple(texts)
+
+
+def clocks_apart(stamps: Sequence[Vector], received: Sequence[Vector]) -> float:
+    """Largest difference [s] between the clocks of the stamps of two topics, in one recording.
+
+    Receive times of both are from the clock of the recorder. The shortest difference between them and the stamps within
+    two seconds is the offset of a clock, but for the travel time. Its median over ten seconds ignores stalls.
+
+    Args:
+        stamps: of each topic, (m,) and (n,) [s].
+        received: of each topic, in the same shapes [s].
+    """
+    begin = max(float(np.min(times, initial=np.inf)) for times in received)
+    end = min(float(np.max(times, initial=-np.inf)) for times in received)
+    count = int((end - begin) / _OFFSET_SPAN) if end > begin else 0
+    offsets = np.full((2, max(count, 0)), np.inf)
+    for row, stamp, times in zip(offsets, stamps, received, strict=True):
+        span = np.floor((times - begin) / _OFFSET_SPAN)
+        inside = (span >= 0.0) & (span < count)
+        np.minimum.at(row, span[inside].astype(int), (times - stamp)[inside])
+    both = np.all(np.isfinite(offsets), axis=0)
+    if not np.any(both):
+        return 0.0
+    difference = (offsets[1] - offsets[0])[both]
+    return float(np.max(np.abs(median_filter(difference, size=min(_MEDIAN_OF, len(difference)), mode="nearest"))))

@@ -1,0 +1,117 @@
+"""Mistakes in recordings and robot files: their values are not identified, or a message names the mistake."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from arm_motions import truth_of
+from calibration_runs import BASE, drawn_run, drawn_tracker
+from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, stairs
+from stage_bags import ROBOT, WHEELS, Row, base_rows, heat_rows, joint_state_cdr, nanoseconds, write_rows
+
+from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.body._fit import identify_axis
+from youbot_dynamics.identification.calibration import CalibrationSignals
+from youbot_dynamics.identification.calibration._model import odometry
+from youbot_dynamics.identification.calibration.stage import finish as finish_calibration
+from youbot_dynamics.identification.pipeline import Identification, identify
+from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.identification.stages import Taken
+from youbot_dynamics.identification.thermal.stage import finish as finish_thermal
+from youbot_dynamics.identification.thermal.stage import recorded_motors
+from youbot_dynamics.recording.bag import open_bag
+
+STATES = "/driver/joint_states"
+DELAYS = [f"robot.base.delay.effective_{axis}" for axis in ("x", "y", "yaw")]
+
+
+@pytest.fixture(scope="module")
+def run():
+    return drive(stairs(40.0, STRAIGHT + TURNING), calibrated_truth(3), 3)
+
+
+def delays(bags: list[Path]) -> Identification:
+    return identify(bags, ROBOT, Options(), only=("delay",))
+
+
+@pytest.fixture(scope="module")
+def right(run, tmp_path_factory) -> Path:
+    return write_rows(tmp_path_factory.mktemp("right") / "drive", base_rows(run))
+
+
+def test_copies_of_a_recording_are_no_other_drives(right, tmp_path):
+    copies = [shutil.copytree(right, tmp_path / f"copy_{k}") for k in range(3)]
+    alone, together = delays([right]), delays([right, *copies])
+    assert len(together.result.sources) == 1
+    assert sum("they count once" in note for note in together.notes) == 3
+    for name in DELAYS:
+        assert together.result[name].estimate.interval == alone.result[name].estimate.interval
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [lambda t: 0.4, lambda t: 0.2 * (t > 20.0), lambda t: -0.2 * (t > 20.0), lambda t: 0.005 * t],
+    ids=["offset", "jump", "jump back", "drift"],
+)
+def test_stamps_of_another_clock_do_not_become_delay(run, right, tmp_path, wrong):
+    rows: list[Row] = []
+    for time, topic, cdr in base_rows(run):
+        if topic == STATES:
+            k = int(np.argmin(np.abs(run.stamps - time)))
+            stamp = nanoseconds(float(run.stamps[k] + wrong(run.stamps[k])))
+            cdr = joint_state_cdr(stamp, WHEELS, run.positions[k] * ROBOT.driver.position_sign)
+        rows.append((time, topic, cdr))
+    found = delays([write_rows(tmp_path / "bag", rows)]).result
+    for name in DELAYS:
+        estimate, true = found[name].estimate, delays([right]).result[name].estimate
+        assert not estimate.identified or abs(estimate.value - true.value) < 0.02
+    assert "receive times" in found.sources[0].clock and "clocks of their stamps differ" in found.sources[0].clock
+
+
+def test_efforts_of_another_scale_are_warned_of(run, tmp_path):
+    def identified(scale: float) -> Identification:
+        scaled = dataclasses.replace(run, efforts=scale * run.efforts)
+        return identify(
+            [write_rows(tmp_path / f"{scale}", base_rows(scaled))], ROBOT, Options(), only=("base_friction",)
+        )
+
+    assert not [warning for warning in identified(1.0).warnings if "efforts and accelerations" in warning]
+    doubled = identified(2.5)
+    assert [warning for warning in doubled.warnings if "efforts and accelerations show" in warning]
+    thousandfold = identified(1000.0).result
+    assert not any(finding.identified for finding in thousandfold.findings if finding.is_parameter)
+    assert not thousandfold.complete
+
+
+def test_poses_that_were_computed_from_the_wheels_calibrate_nothing():
+    run = drawn_run(3, drawn_tracker(3), 40.0)
+    signals = run.signals()
+    times = signals.wheel_time[5:-5]
+    own = CalibrationSignals(signals.wheel_time, signals.wheel_angles, times, odometry(signals, BASE, times))
+    found = finish_calibration([Taken(0, "own", own)], ROBOT, lambda number: pytest.fail("not opened again"))
+    assert not any(finding.identified for finding in found.findings)
+    assert "computed from the wheels" in found.findings[0].estimate.verdict
+    tracked = finish_calibration([Taken(0, "tracked", signals)], ROBOT, lambda number: pytest.fail("not opened again"))
+    assert any(finding.identified for finding in tracked.findings)
+
+
+@pytest.mark.parametrize(("unit", "hint"), [(180.0 / np.pi, "57.3: degrees"), (1e-3, "1000: mm")])
+def test_a_motion_in_another_unit_than_its_command_is_no_gain(unit, hint):
+    time = 0.05 * np.arange(1200)
+    command = 0.3 * np.sin(0.9 * time) + 0.2 * np.sin(2.1 * time)
+    motion = unit * np.interp(time - 0.15, time, command)
+    axis = identify_axis("yaw", "rad/s", time, command, time, motion)
+    assert not axis["gain"].identified and hint in axis["gain"].verdict
+    assert axis["effective"].identified and axis["effective"].value == pytest.approx(0.15, abs=0.03)
+
+
+def test_motor_temperatures_in_kelvin_are_refused(tmp_path):
+    bag = open_bag(write_rows(tmp_path / "bag", heat_rows(truth_of(1), 1, 60.0)))
+    motors = recorded_motors(bag, ROBOT, {})
+    kelvin = dataclasses.replace(motors, winding=motors.winding + 273.15)
+    with pytest.raises(IdentificationError, match="convert them if they are in kelvin"):
+        finish_thermal([Taken(0, "bag", kelvin)], ROBOT, lambda number: pytest.fail("not opened again"))
