@@ -17,7 +17,10 @@ def run(*rows: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", str(MATRIX), *rows], env=environment, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("row", ["wheel", "target", "editable", "editable-no-isolation"])
+@pytest.mark.parametrize(
+    "row",
+    ["wheel", "editable", *(pytest.param(row, marks=pytest.mark.slow) for row in ("target", "editable-no-isolation"))],
+)
 def test_pip_install_finds_its_files_from_elsewhere(row):
     answer = run(row)
     assert answer.returncode == 0, answer.stderr
