@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from arm_motions import truth_of
+from body_runs import ramps
 from calibration_runs import BASE, drawn_run, drawn_tracker
 from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, stairs
 from stage_bags import ROBOT, WHEELS, Row, base_rows, heat_rows, joint_state_cdr, nanoseconds, write_rows
@@ -115,3 +116,11 @@ def test_motor_temperatures_in_kelvin_are_refused(tmp_path):
     kelvin = dataclasses.replace(motors, winding=motors.winding + 273.15)
     with pytest.raises(IdentificationError, match="convert them if they are in kelvin"):
         finish_thermal([Taken(0, "bag", kelvin)], ROBOT, lambda number: pytest.fail("not opened again"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exchanged_columns_are_no_wrong_clocks(seed):
+    one, other = ramps(seed)[:, :2].T
+    time = 0.05 * np.arange(len(one))
+    axis = identify_axis("x", "m/s", time, one, time, np.interp(time - 0.15, time, other))
+    assert "explains only" in axis["effective"].verdict and "columns are exchanged" in axis["effective"].verdict

@@ -51,6 +51,7 @@ _SHORTEST, _FEWEST = 20.0, 100  # duration [s], 6 blocks of the scatter, and num
 _RIVAL_DISTANCE = 0.15  # of a second minimum of the misfit from the best one [s]: the motion is periodic
 _OPPOSITE_MISFIT = 0.5  # improvement by the opposite sign above which the signs are reported as wrong
 _LEAST_EXPLAINED = 0.9  # share of the motion that the model must explain
+_LEAST_LIKENESS = 0.3  # the same at the best delay of the coarse search, below which no delay is named
 _MOST_BANDS = 60  # tested dead bands
 _WIDEST_BAND = 0.5  # largest tested dead band, as a share of the fastest command
 _BAND_RESOLUTION = 0.05  # half-width of the interval of a dead band that suffices, as a share of the fastest command
@@ -170,10 +171,7 @@ def identify_axis(
     if dead_band:
         fit = Fit(_with_dead_band(fit.command, dead_band), readings, (fit.delay, fit.lag))
     if fit.explained < _LEAST_EXPLAINED:
-        return refused(
-            f"the command explains only {fit.explained:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed: the axis "
-            "was hardly driven, or something else moved it"
-        )
+        return refused(_unexplained(fit.explained))
     response: tuple[Estimate, ...] = fit.estimates(held)
     if limits[0].identified:
         hidden_reason = (
@@ -192,6 +190,13 @@ def identify_axis(
     residual = readings.means(fit.solved(fit.responses(fit.command))[1])
     modelled, whiteness_test = readings.mean - residual, whiteness(readings.at, residual)
     return BodyAxis(channel, estimates, len(time), fastest, readings.at, readings.mean, modelled, whiteness_test)
+
+
+def _unexplained(share: float) -> str:
+    return (
+        f"the command explains only {share:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed: the axis was hardly "
+        "driven, something else moved it, or axes or columns are exchanged"
+    )
 
 
 def combined(axes: Sequence[BodyAxis]) -> BodyAxis:
@@ -278,10 +283,13 @@ def _start(command: HeldCommand, readings: Readings) -> tuple[tuple[float, float
     largest_misfit = (1.0 - _LEAST_EXPLAINED) * total
     if along[best] < largest_misfit and np.min(np.append(along[distant], against)) < largest_misfit:
         return start, "the motion is periodic: another delay, or the opposite sign with half a period, fits as well"
+    if min(np.min(along), np.min(against)) > (1.0 - _LEAST_LIKENESS) * total:
+        return start, _unexplained(1.0 - min(np.min(along), np.min(against)) / total)
     if np.min(against) < _OPPOSITE_MISFIT * along[best]:
         return start, "the motion is opposite to the command: check the signs of the channel"
     if delays[best] < -GRID:
-        return start, f"the motion leads the command by {-1e3 * delays[best]:.3g} ms: check clocks and topics"
+        more = " or more" if best == 0 else ""
+        return start, f"the motion leads the command by {-1e3 * delays[best]:.3g} ms{more}: check clocks and topics"
     return start, ""
 
 
