@@ -153,7 +153,10 @@ class BaseGeometry:
         """Wheels with the rollers they stand on, at phases where these are known."""
         from youbot_dynamics.kinematics.roller_phase import RollingWheels
 
-        return RollingWheels(self.mecanum(), self.rollers, self.roller_depth, self.roller_phases)
+        base, phases = self.mecanum(), self.roller_phases
+        # The depth in a robot file with other wheels may be that of the youBot's. Without phases it has no effect.
+        depth = self.roller_depth if phases is not None else min(self.roller_depth, float(base.radii.min()))
+        return RollingWheels(base, self.rollers, depth, phases)
 
 
 @dataclass(frozen=True)

@@ -124,3 +124,8 @@ def test_exchanged_columns_are_no_wrong_clocks(seed):
     time = 0.05 * np.arange(len(one))
     axis = identify_axis("x", "m/s", time, one, time, np.interp(time - 0.15, time, other))
     assert "explains only" in axis["effective"].verdict and "columns are exchanged" in axis["effective"].verdict
+
+
+def test_a_wheel_smaller_than_its_rollers_are_deep_is_no_error_where_no_phase_is_known():
+    geometry = dataclasses.replace(ROBOT.base.geometry, wheel_radius=0.02)
+    assert geometry.wheels().depth <= 0.02 < geometry.roller_depth
