@@ -169,8 +169,9 @@ def test_infinite_values_are_read_as_none(tmp_path: Path) -> None:
 
 def test_a_refusal_tells_what_is_wrong_with_the_recording(tmp_path: Path) -> None:
     other_clock = bag(tmp_path / "clocks", rows(stamps=TIME + 3600.0))
-    with pytest.raises(IdentificationError, match="in common.*also check.*clocks differ"):
-        identify([other_clock], ROBOT, Options(), only=("delay",))
+    found = identify([other_clock], ROBOT, Options(), only=("delay",))
+    delay = found.result["robot.base.delay.effective_x"].estimate
+    assert "clocks differ" in " ".join(found.warnings) and (not delay.identified or abs(delay.value - 0.14) < 0.03)
     whole = next(bag(tmp_path / "whole", rows()).glob("*.mcap")).read_bytes()
     cut = tmp_path / "cut.mcap"
     cut.write_bytes(whole[: len(whole) // 5])

@@ -88,10 +88,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         for name, estimate in named.items()
     ]
     if own:
-        refused = [
+        findings = [
             replace(one, estimate=replace(one.estimate, verdict=refusal(_OWN_POSES)), part_of="") for one in findings
         ]
-        return StageResult(STAGE, tuple(refused), notes=tuple(notes))
     if fitted.phases is None:
         notes.append(f"roller phases: {fitted.reason}")
     else:
