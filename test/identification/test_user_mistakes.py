@@ -73,6 +73,17 @@ def test_stamps_of_another_clock_do_not_become_delay(run, right, tmp_path, wrong
     assert "receive times" in found.sources[0].clock and "clocks of their stamps differ" in found.sources[0].clock
 
 
+@pytest.mark.parametrize("recorder", [0.0, -0.5, 3.0])
+def test_readings_that_a_driver_sends_late_keep_their_stamps_whatever_the_recorders_clock(
+    run, right, tmp_path, recorder
+):
+    rows = [(time + 0.06 * (topic == STATES) + recorder, topic, cdr) for time, topic, cdr in base_rows(run)]
+    late, alone = delays([write_rows(tmp_path / "bag", rows)]).result, delays([right]).result
+    assert late.sources[0].clock.startswith("stamps")
+    for name in DELAYS:
+        assert late[name].estimate.value == pytest.approx(alone[name].estimate.value, abs=1e-6, nan_ok=True)
+
+
 def test_efforts_of_another_scale_are_warned_of(run, tmp_path):
     def identified(scale: float) -> Identification:
         scaled = dataclasses.replace(run, efforts=scale * run.efforts)

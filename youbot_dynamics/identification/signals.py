@@ -161,7 +161,7 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     """Commanded twist and wheel motion of the axes x, y, yaw in a bag.
 
     The command is `wheel_commands` with its send stamps. Receive times of both topics are used instead if the clocks of
-    their stamps differ, jump or drift by more than 30 ms. If `wheel_commands` is missing, the unstamped
+    their stamps surely differ, jump or drift by more than 30 ms. If `wheel_commands` is missing, the unstamped
     `driver/cmd_vel` or `cmd_vel` is used with its receive times; its wheel speeds follow from the geometry of the
     driver or from ours. The motion is computed from the wheels with the calibrated kinematics, so that rotation does
     not mix the axes. Jitter of the stamps about the period of the driver is removed (`in_rhythm`). `chosen` is role ->
@@ -181,7 +181,7 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
         if stamped:
             apart = clocks_apart((commands.stamp, states.stamp), (commands.received, states.received))
             stamped = apart <= _ONE_CLOCK
-            why = "" if stamped else f", since the clocks of their stamps differ by up to {apart:.2g} s"
+            why = "" if stamped else f", since the clocks of their stamps differ by {apart:.2g} s"
         command_time = commands.stamp if stamped else commands.received
         motion_time = states.stamp if stamped else states.received
         clock = f"{'stamps' if stamped else 'receive times'} of {topic} and {states.topic}{why}"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import nan
+from math import isfinite, nan
 
 import numpy as np
-from scipy.ndimage import median_filter, minimum_filter1d
+from scipy.ndimage import minimum_filter1d
 from scipy.stats import theilslopes
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.least_squares import CONFIDENCE
 
-_OFFSET_SPAN = 2.0  # [s] over which the offset of a clock is the smallest difference to the receive times
-_MEDIAN_OF = 5  # such spans
+_ROUNDING = 0.01  # [s] by which stamps of a synchronised clock may be later than the reception
+_LONGEST_TRAVEL = 1.0  # [s] that readings of one topic may take longer than those of another
 _MISSING = 1.5  # periods between messages above which one is missing
 _WINDOW = 25  # steps over which the rate is computed
 _OTHER_RATE = 1.4  # ratio of rates that counts as a change
@@ -289,25 +289,25 @@ def _warnings(checked: ClockCheck, duration: float) -> tuple[str, ...]:
 
 
 def clocks_apart(stamps: Sequence[Vector], received: Sequence[Vector]) -> float:
-    """Largest difference [s] between the clocks of the stamps of two topics, in one recording.
+    """How far the clocks of the stamps of two topics surely are apart in one recording [s]; 0 if they may be the same.
 
-    Receive times of both are from the clock of the recorder. The shortest difference between them and the stamps within
-    two seconds is the offset of a clock, but for the travel time. Its median over ten seconds ignores stalls.
+    Receive times of both are from the clock of the recorder. Jumps and drifts of the two clocks against it
+    (`check_clock`) must be equal. No message arrives before its stamp: if one topic does and the other does not, its
+    clock is another one. None arrives a second later than those of the other topic. A smaller constant difference may
+    be the time that a driver takes to send its readings.
 
     Args:
         stamps: of each topic, (m,) and (n,) [s].
         received: of each topic, in the same shapes [s].
     """
-    begin = max(float(np.min(times, initial=np.inf)) for times in received)
-    end = min(float(np.max(times, initial=-np.inf)) for times in received)
-    count = int((end - begin) / _OFFSET_SPAN) if end > begin else 0
-    offsets = np.full((2, max(count, 0)), np.inf)
-    for row, stamp, times in zip(offsets, stamps, received, strict=True):
-        span = np.floor((times - begin) / _OFFSET_SPAN)
-        inside = (span >= 0.0) & (span < count)
-        np.minimum.at(row, span[inside].astype(int), (times - stamp)[inside])
-    both = np.all(np.isfinite(offsets), axis=0)
-    if not np.any(both):
-        return 0.0
-    difference = (offsets[1] - offsets[0])[both]
-    return float(np.max(np.abs(median_filter(difference, size=min(_MEDIAN_OF, len(difference)), mode="nearest"))))
+    checks = [check_clock(stamp, times) for stamp, times in zip(stamps, received, strict=True)]
+    duration = max(float(np.ptp(times)) if len(times) else 0.0 for times in received)
+    shifts = [sum(jump.size if jump.clock == "receive" else -jump.size for jump in check.jumps) for check in checks]
+    drifts = [
+        check.drift if check.drift_interval[0] > 0.0 or check.drift_interval[1] < 0.0 else 0.0 for check in checks
+    ]
+    moving = abs(shifts[0] - shifts[1]) + abs(drifts[0] - drifts[1]) * duration
+    offsets = [check.offset for check in checks if isfinite(check.offset)]
+    early = max(0.0, -min(offsets)) if len(offsets) == 2 and max(offsets) > -_ROUNDING else 0.0
+    late = max(offsets) - min(offsets) if len(offsets) == 2 else 0.0
+    return max(moving, early, late if late > _LONGEST_TRAVEL else 0.0)
