@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_motions import truth_of
+from arm_motions import excited, recommended, truth_of
 from body_runs import ramps
 from calibration_runs import BASE, drawn_run, drawn_tracker
-from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, stairs
-from stage_bags import ROBOT, WHEELS, Row, base_rows, heat_rows, joint_state_cdr, nanoseconds, write_rows
+from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, multi_sine, stairs
+from stage_bags import ARM, ROBOT, WHEELS, Row, base_rows, heat_rows, joint_state_cdr, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.base_friction._signals import wheel_signals
 from youbot_dynamics.identification.body._fit import identify_axis
 from youbot_dynamics.identification.calibration import CalibrationSignals
 from youbot_dynamics.identification.calibration._model import odometry
@@ -140,3 +141,68 @@ def test_exchanged_columns_are_no_wrong_clocks(seed):
 def test_a_wheel_smaller_than_its_rollers_are_deep_is_no_error_where_no_phase_is_known():
     geometry = dataclasses.replace(ROBOT.base.geometry, wheel_radius=0.02)
     assert geometry.wheels().depth <= 0.02 < geometry.roller_depth
+
+
+@pytest.mark.parametrize("wheels", [(0, 1), (0, 2), (0, 3), (1, 3)])
+def test_efforts_of_exchanged_wheels_give_no_friction(run, wheels):
+    base = ROBOT.base.geometry.mecanum()
+
+    def refusal(efforts: np.ndarray) -> str:
+        return wheel_signals(run.stamps, run.positions, efforts, None, np.zeros(3), base).refusal()
+
+    assert refusal(run.efforts) == ""
+    exchanged = run.efforts.copy()
+    exchanged[:, list(wheels)] = exchanged[:, list(wheels[::-1])]
+    assert f"the effort of wheel {wheels[0] + 1} acts with the motion of wheel" in refusal(exchanged)
+    reversed_one = run.efforts * np.where(np.arange(4) == wheels[1], -1.0, 1.0)
+    assert f"the effort of wheel {wheels[1] + 1} acts against its own motion" in refusal(reversed_one)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_short_drive_that_mostly_accelerates_shows_no_exchanged_efforts(seed):
+    short = drive(multi_sine(8.0, seed), calibrated_truth(0), seed)
+    base = ROBOT.base.geometry.mecanum()
+    assert wheel_signals(short.stamps, short.positions, short.efforts, None, np.zeros(3), base).refusal() == ""
+
+
+@pytest.fixture(scope="module")
+def arm_run():
+    return excited(truth_of(1), recommended(), 1)
+
+
+def arm_result(signals, tmp_path):
+    rows: list[Row] = [
+        (stamp, STATES, joint_state_cdr(nanoseconds(stamp), ARM, position, np.zeros(5), torque))
+        for stamp, position, torque in zip(signals.time, signals.position, signals.torque, strict=True)
+    ]
+    return identify([write_rows(tmp_path / "arm", rows)], ROBOT, Options(), only=("arm_friction",))
+
+
+@pytest.mark.parametrize(
+    ("change", "warned", "refused"),
+    [
+        (lambda efforts: efforts, (), False),
+        (lambda efforts: 2.0 * efforts, ("1.96 times the weight", "torque constant"), False),
+        (lambda efforts: 3.5 * efforts, (" times the weight", "torque constant"), True),
+        (lambda efforts: efforts * [1, 1, 1, 4, 1], ("efforts of joint_4 are +3",), False),
+    ],
+    ids=["right", "twice", "3.5 times", "one joint"],
+)
+def test_efforts_of_the_arm_in_another_unit_are_named(arm_run, tmp_path, change, warned, refused):
+    found = arm_result(dataclasses.replace(arm_run, torque=change(arm_run.torque)), tmp_path)
+    assert all(any(words in warning for warning in found.warnings) for words in warned)
+    assert bool(warned) == any("torque constant" in warning for warning in found.warnings)
+    values = [finding for finding in found.result.findings if finding.is_parameter]
+    assert any(finding.identified for finding in values) != refused
+    assert (not found.result["robot.arm.joint_4.friction.coulomb"].identified) == (refused or "joint_4" in str(warned))
+
+
+@pytest.mark.parametrize(
+    "joints", [(0, 4), (2, 3), *(pytest.param(pair, marks=pytest.mark.slow) for pair in ((0, 1), (1, 2), (3, 4)))]
+)
+def test_exchanged_joints_of_the_arm_are_warned_of(arm_run, tmp_path, joints):
+    order = np.arange(5)
+    order[list(joints)] = order[list(joints[::-1])]
+    exchanged = dataclasses.replace(arm_run, torque=arm_run.torque[:, order], position=arm_run.position[:, order])
+    warnings = arm_result(exchanged, tmp_path).warnings
+    assert any("order of joints" in warning or "torque constant" in warning for warning in warnings), warnings

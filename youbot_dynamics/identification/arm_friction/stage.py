@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +29,10 @@ _PARAMETERS = ("coulomb", "viscous")  # fitted together with the bodies; sigma0 
 _LONGEST = 3600.0  # total length of readings fitted together [s]; more adds little information and fills the memory
 _FEWEST_FOR_BODIES = 200  # windows, 20 s of one joint sliding
 _MOST_POINTS = 3000  # of a curve
+# Factors between the efforts and the torques of the bodies in the robot file: beyond the first no load or scatter of
+# torque constants explains the efforts, beyond the second the friction of the joint is refused.
+_SUSPECT, _WRONG = 1.8, 3.0
+_LEAST_EXPLAINED = 0.9  # share of a joint's torques below which the bodies are suspect; 0.94 to 0.99 on real arms
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +85,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         Finding(f"arm.bodies.{estimate.name}", estimate, 0 if identification.fit is None else identification.fit.rows)
         for estimate in identification.inertial
     ]
+    findings = _without_wrong_efforts(identification, findings)
     bodies = None
     if identification.fit is not None:
         notes += [_efforts(identification)] if identification.readings else []
@@ -172,13 +178,45 @@ def _efforts(identification: ArmFriction) -> str:
 
 
 def _wrong_scales(identification: ArmFriction) -> list[str]:
-    """Warnings of joints with efforts that are further off than torque constants scatter."""
-    return [
+    """Warnings of efforts that the bodies of the robot file do not explain."""
+    warnings = [
         f"efforts of {scale.name.removesuffix('_scale')} are {100.0 * scale.value:+.0f} % off, relative to those of "
         "the joint with the largest: check the torque constants and gear ratios of both"
         for scale in identification.readings[:-1]
         if abs(scale.value) > FAR
     ]
+    weight, error = identification.weight_scale
+    if weight - error > _SUSPECT or weight + error < 1.0 / _SUSPECT:
+        warnings.append(
+            f"the efforts show {weight:.2f} times the weight and inertia of the links in the robot file: friction is "
+            "wrong by the same factor if an effort has another unit, torque constant or gear ratio; or the arm carried "
+            "a load, or its joints have another order"
+        )
+    warnings += [
+        f"bodies and friction explain only {max(joint.explained, 0.0):.0%} of the torques of {joint.name}: check the "
+        "order of joints and efforts and the zeros of the angles; values of the other joints may be wrong as well"
+        for joint in identification.joints
+        if identification.base is not None and joint.explained < _LEAST_EXPLAINED
+    ]
+    return warnings
+
+
+def _without_wrong_efforts(identification: ArmFriction, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings with those of joints refused whose efforts are `_WRONG` times too large or too small."""
+    weight, error = identification.weight_scale
+    scales = {scale.name.removesuffix("_scale"): 1.0 + scale.value for scale in identification.readings[:-1]}
+    checked = []
+    for finding in findings:
+        scale = scales.get(finding.name.removeprefix("robot.").split(".")[1], 1.0)
+        factor, margin = (weight, error) if math.isnan(scale) else (scale * weight, abs(scale) * error)
+        if finding.identified and (factor - margin > _WRONG or factor + margin < 1.0 / _WRONG):
+            reason = (
+                f"the efforts of this joint are {factor:.2g} times what the links in the robot file need: their unit, "
+                "a torque constant, a gear ratio or the masses of the links are wrong, or they are of another joint"
+            )
+            finding = replace(finding, estimate=replace(finding.estimate, verdict=refusal(reason)))
+        checked.append(finding)
+    return checked
 
 
 def _curves(identification: ArmFriction) -> tuple[FitCurve, ...]:

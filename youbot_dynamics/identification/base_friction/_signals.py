@@ -35,6 +35,9 @@ NO_EFFORT = (
 )
 ZERO_EFFORT = "every wheel effort in the recording is exactly 0: its driver does not measure efforts and writes zeros"
 AGAINST = "the efforts act against the motion: check the signs of the efforts and of the wheels"
+# Wheels whose efforts are compared with their motion: speeds [rad/s] of a moving wheel, readings needed, correlation
+# that is none by chance, and the share of the unexplained effort that remains if it is the effort of another wheel.
+_MOVING, _FEWEST_MOVING, _CORRELATED, _OF_ANOTHER = 0.2, 100, 0.5, 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +74,33 @@ class FrictionSignals:
             return ZERO_EFFORT
         step = max(1, len(self.time) // _CHECKED_SAMPLES)
         power = np.nansum(self.torques[::step] * self.speeds[::step])
-        return AGAINST if power < 0.0 else ""
+        return AGAINST if power < 0.0 else self._exchanged()
+
+    def _exchanged(self) -> str:
+        """Which effort is another wheel's or has the wrong sign, "" if none.
+
+        Friction has the sign of the wheel's own speed. The torque that accelerates the base, a function of all
+        accelerations, is removed from both first. Wheels that always turn alike may be exchanged, which is harmless.
+        """
+        assert self.torques is not None
+        acceleration = np.gradient(self.speeds, self.time, axis=0)
+        rows = np.all(np.abs(self.speeds) > _MOVING, axis=1) & np.all(np.isfinite(self.torques + acceleration), axis=1)
+        if np.count_nonzero(rows) < _FEWEST_MOVING:
+            return ""
+        common = np.linalg.qr(np.column_stack([acceleration[rows], np.ones(np.count_nonzero(rows))]))[0]
+        torques, signs = (
+            table - common @ (common.T @ table) for table in (self.torques[rows], np.sign(self.speeds[rows]))
+        )
+        sizes = np.outer(np.linalg.norm(torques, axis=0), np.linalg.norm(signs, axis=0))
+        for wheel, row in enumerate((torques.T @ signs) / np.maximum(sizes, np.finfo(float).tiny)):
+            other = int(np.argmax(np.abs(row)))
+            if 1.0 - row[other] ** 2 > _OF_ANOTHER * (1.0 - row[wheel] ** 2):
+                other = wheel
+            if abs(row[other]) > _CORRELATED and (other != wheel or row[wheel] < 0.0):
+                how = "against" if row[other] < 0.0 else "with"
+                whose = "its own motion" if other == wheel else f"the motion of wheel {other + 1}, not with its own"
+                return f"the effort of wheel {wheel + 1} acts {how} {whose}: check order and signs of the efforts"
+        return ""
 
 
 def _any_value(table: Vector, condition: Callable[[Vector], Vector | Flags]) -> bool:
