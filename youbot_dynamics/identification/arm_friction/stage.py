@@ -32,6 +32,7 @@ _MOST_POINTS = 3000  # of a curve
 # Factors between the efforts and the torques of the bodies in the robot file: beyond the first no load or scatter of
 # torque constants explains the efforts, beyond the second the friction of the joint is refused.
 _SUSPECT, _WRONG = 1.8, 3.0
+_WEIGHTLESS = 0.1  # smaller factor of efforts that lack the weight, as where a controller compensates it: no scale
 _LEAST_EXPLAINED = 0.9  # share of a joint's torques below which the bodies are suspect; 0.94 to 0.99 on real arms
 
 
@@ -189,8 +190,8 @@ def _wrong_scales(identification: ArmFriction) -> list[str]:
     if weight - error > _SUSPECT or weight + error < 1.0 / _SUSPECT:
         warnings.append(
             f"the efforts show {weight:.2f} times the weight and inertia of the links in the robot file: friction is "
-            "wrong by the same factor if an effort has another unit, torque constant or gear ratio; or the arm carried "
-            "a load, or its joints have another order"
+            "wrong by the same factor if an effort has another unit, torque constant or gear ratio; or the efforts "
+            "lack the weight, the arm carried a load, or its joints have another order"
         )
     warnings += [
         f"bodies and friction explain only {max(joint.explained, 0.0):.0%} of the torques of {joint.name}: check the "
@@ -209,7 +210,8 @@ def _without_wrong_efforts(identification: ArmFriction, findings: Sequence[Findi
     for finding in findings:
         scale = scales.get(finding.name.removeprefix("robot.").split(".")[1], 1.0)
         factor, margin = (weight, error) if math.isnan(scale) else (scale * weight, abs(scale) * error)
-        if finding.identified and (factor - margin > _WRONG or factor + margin < 1.0 / _WRONG):
+        small = factor + margin < 1.0 / _WRONG and factor - margin > _WEIGHTLESS
+        if finding.identified and (small or factor - margin > _WRONG):
             reason = (
                 f"the efforts of this joint are {factor:.2g} times what the links in the robot file need: their unit, "
                 "a torque constant, a gear ratio or the masses of the links are wrong, or they are of another joint"
