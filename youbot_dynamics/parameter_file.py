@@ -6,6 +6,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,12 +102,16 @@ def _section_applies(section: str, full_name: str) -> bool:
     return re.fullmatch(pattern, full_name) is not None
 
 
-def read_sections(path: Path, limit: int = LARGEST) -> dict[str, dict[str, _Placed]]:
+def read_sections(path: Path, limit: int = LARGEST) -> Mapping[str, Mapping[str, _Placed]]:
     """Every section of a parameter file of at most `limit` bytes, before `scaled`; raises as `read_parameters`.
 
     Node pattern -> dotted names, values and lines.
     """
-    text = read_text(path, ParameterError, f"parameter file {path}", "a ROS parameter file", limit)
+    return _sections(read_text(path, ParameterError, f"parameter file {path}", "a ROS parameter file", limit), path)
+
+
+@lru_cache(maxsize=8)  # a robot reads the packaged defaults three times, 30 ms each
+def _sections(text: str, path: Path) -> Mapping[str, Mapping[str, _Placed]]:
     try:
         root = _Composer(text, path).get_single_node()
     except yaml.YAMLError as problem:
