@@ -36,7 +36,8 @@ export OPENBLAS_NUM_THREADS=1  # the workers share the cores: threads of each be
 step "ruff check" "$VENV/bin/python" -m ruff check .
 step "ruff format" "$VENV/bin/python" -m ruff format --check .
 step "mypy" "$VENV/bin/python" -m mypy
-step "pytest" chosen -n auto --maxprocesses 4 --dist loadfile -m "($speed) and not ros"
+# One worker more than processors: some tests wait for programs that they start.
+step "pytest" chosen -n $(($(nproc) + 1)) --maxprocesses 4 --dist loadfile -m "($speed) and not ros"
 # Nodes over DDS wait most of the time: three at once, each in a domain of its own.
 step "pytest ros" chosen -n 3 --dist loadfile -m "($speed) and ros"
 

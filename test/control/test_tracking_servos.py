@@ -78,7 +78,7 @@ def ordinary(name: str) -> Program:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("seed", [0, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 4))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 4))])
 def test_an_ordinary_drive_gives_no_absurd_response(name: str, seed: int) -> None:
     """They gave turn factors of 0.1 and centres of mass 0.3 m ahead, both at the end of the search."""
     found, _ = response_of(ordinary(name), calibrated_truth(seed), seed)

@@ -19,7 +19,7 @@ def run(*rows: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     "row",
-    ["wheel", "editable", *(pytest.param(row, marks=pytest.mark.slow) for row in ("target", "editable-no-isolation"))],
+    ["wheel", *(pytest.param(row, marks=pytest.mark.slow) for row in ("editable", "target", "editable-no-isolation"))],
 )
 def test_pip_install_finds_its_files_from_elsewhere(row):
     answer = run(row)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Flags, Vector
+from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.body._model import (
     GRID,
@@ -430,9 +431,16 @@ def _clipped(command: HeldCommand, fastest: float) -> HeldCommand:
 def _ramped(command: HeldCommand, steepest: float) -> HeldCommand:
     """The command as an axis follows it that accelerates by at most `steepest` [unit/s2], in steps of `_RAMP_STEP`."""
     times = np.arange(command.times[0], command.times[-1] + _RAMP_STEP, _RAMP_STEP)
-    speeds, speed, largest_change = np.empty(len(times)), float(command.values[0]), steepest * _RAMP_STEP
-    for k, goal in enumerate(command.held(times).tolist()):
-        change = min(max(goal - speed, -largest_change), largest_change)
+    speeds = _rate_limited(command.held(times), float(command.values[0]), steepest * _RAMP_STEP)
+    return HeldCommand(times, speeds, command.half_window)
+
+
+@compiled
+def _rate_limited(goals: Vector, speed: float, largest_change: float) -> Vector:
+    """Mean speeds (n,) during steps towards goals (n,) that change `speed` by at most `largest_change`."""
+    speeds = np.empty_like(goals)
+    for k in range(len(goals)):
+        change = min(max(goals[k] - speed, -largest_change), largest_change)
         speeds[k] = speed + 0.5 * change
         speed += change
-    return HeldCommand(times, speeds, command.half_window)
+    return speeds
