@@ -208,3 +208,21 @@ def test_exchanged_joints_of_the_arm_are_warned_of(arm_run, tmp_path, joints):
     exchanged = dataclasses.replace(arm_run, torque=arm_run.torque[:, order], position=arm_run.position[:, order])
     warnings = arm_result(exchanged, tmp_path).warnings
     assert any("order of joints" in warning or "torque constant" in warning for warning in warnings), warnings
+
+
+def test_a_base_that_moves_a_thousandth_of_its_command_is_warned_of_and_keeps_its_delay(run, right, tmp_path):
+    log = tmp_path / "drive.csv"
+    sent = np.column_stack(
+        [run.command_time, 1000.0 * run.twist[:, :2], run.twist[:, 2], np.full((len(run.twist), 4), np.nan)]
+    )
+    read = np.column_stack([run.stamps, np.full((len(run.stamps), 3), np.nan), run.positions])
+    rows = np.concatenate([sent, read])
+    np.savetxt(log, rows[np.argsort(rows[:, 0], kind="stable")], delimiter=",")
+    columns = ",".join(
+        ["time", *(f"command.{axis}" for axis in ("x", "y", "yaw")), *(f"position.{name}" for name in WHEELS)]
+    )
+    found = identify([log], ROBOT, Options(columns=columns), only=("delay",))
+    assert sum("times as far as commanded" in warning for warning in found.warnings) == 2
+    assert not any("times as far as commanded" in warning for warning in delays([right]).warnings)
+    for name in DELAYS:
+        assert found.result[name].estimate.value == pytest.approx(delays([right]).result[name].estimate.value, abs=0.01)

@@ -24,6 +24,7 @@ _AXES = ("x", "y", "yaw")
 _PREFIX = "robot.base.delay"
 _SHORTEST_PIECE, _FEWEST = 6.0, 100  # smallest duration [s] and number of readings of a piece between gaps
 _MOST_POINTS = 4000  # of a curve
+_UNLIKELY_GAIN = 4.0  # gain of an axis of the base, or its inverse, above which a unit is wrong
 _DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
 
 
@@ -152,9 +153,20 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         for channel_estimates in estimates.values()
         for finding in _findings(combine(channel_estimates), recordings)
     )
+    warnings = tuple(
+        f"{recording.name}: along {estimate.channel}, the base moves {estimate.gain:.3g} times as far as commanded: "
+        "check units (57.3: degrees, 1000: mm) and the wheel radius; the delay is right all the same"
+        for recording in taken
+        for estimate in recording.part.estimates[: len(_AXES)]
+        if estimate.channel in _AXES
+        and estimate.identified
+        and not 1.0 / _UNLIKELY_GAIN < estimate.gain < _UNLIKELY_GAIN
+    )
     fits = tuple(fit for recording in taken for fit in recording.part.fits)
     from_logged_speeds = all(recording.part.from_logged_speeds for recording in taken)
-    return StageResult("delay", findings, fits=fits, notes=(*notes, ONE_WAY), provisional=from_logged_speeds)
+    return StageResult(
+        "delay", findings, fits=fits, warnings=warnings, notes=(*notes, ONE_WAY), provisional=from_logged_speeds
+    )
 
 
 def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Finding]:
