@@ -24,22 +24,39 @@ step() {
     summary+="$(printf '%-12s %-7s %4d s' "$name" "$verdict" $((SECONDS - started)))"$'\n'
 }
 
-# Arguments may choose tests of one kind only: then none of the other kind is no failure.
+# Arguments may choose tests of one kind only: then none of the other kinds is no failure.
 chosen() {
     local code=0
-    "$VENV/bin/python" -m pytest "${END_OF_A_HANG[@]}" "$@" "${arguments[@]}" || code=$?
+    "$@" "${arguments[@]}" || code=$?
     [[ $code -eq 5 && ${#arguments[@]} -gt 0 ]] || return "$code"
 }
+
+ended() {
+    local code=0
+    wait "$beside" || code=$?
+    beside=""
+    cat "$output"
+    return "$code"
+}
+
+output="$(mktemp)"  # of the tests that run beside others
+beside=""           # their process
+trap '[[ -z $beside ]] || kill "$beside" 2>/dev/null || true; rm -f "$output"' EXIT
+trap 'exit 130' INT
 
 cd "$ROOT"
 export OPENBLAS_NUM_THREADS=1  # the workers share the cores: threads of each besides made a fit of 4 s take 400
 step "ruff check" "$VENV/bin/python" -m ruff check .
 step "ruff format" "$VENV/bin/python" -m ruff format --check .
 step "mypy" "$VENV/bin/python" -m mypy
+pytest=("$VENV/bin/python" -m pytest "${END_OF_A_HANG[@]}" --dist loadfile)
 # One worker more than processors: some tests wait for programs that they start.
-step "pytest" chosen -n $(($(nproc) + 1)) --maxprocesses 4 --dist loadfile -m "($speed) and not ros"
-# Nodes over DDS wait most of the time: three at once, each in a domain of its own.
-step "pytest ros" chosen -n 3 --dist loadfile -m "($speed) and ros"
+step "pytest" chosen "${pytest[@]}" -n $(($(nproc) + 1)) --maxprocesses 4 -m "($speed) and not ros and not computes"
+# Those over DDS wait for a third of the time: beside them run, at low priority, those that only compute.
+nice -n 19 "${pytest[@]}" -n auto --maxprocesses 4 -m "($speed) and computes" "${arguments[@]}" >"$output" 2>&1 &
+beside=$!
+step "pytest ros" chosen "${pytest[@]}" -n 3 -m "($speed) and ros"
+step "computing" chosen ended
 
 printf '\n%s' "$summary"
 exit "$failed"

@@ -6,6 +6,7 @@ import importlib
 import os
 import socket
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from machine_watch import MachineWatch
@@ -49,6 +50,19 @@ def own_domain() -> int:
 os.environ["ROS_DOMAIN_ID"] = str(own_domain())
 for variable in ("ROS_LOCALHOST_ONLY", "ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS"):
     os.environ.pop(variable, None)
+
+
+# Rooms whose tests only compute: they run at low priority beside those over DDS, which leave processors idle.
+COMPUTING = ("control", "dynamics", "estimation", "identification", "kinematics", "simulation")
+WITH_PROCESSES = ("test_fleet.py",)  # whose processes watch each other by the clock
+
+
+@pytest.hookimpl(tryfirst=True)  # before the choice by markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        file = item.path.relative_to(Path(__file__).parent)
+        if file.parts[0] in COMPUTING and file.name not in WITH_PROCESSES and not item.get_closest_marker("ros"):
+            item.add_marker(pytest.mark.computes)
 
 
 class SkipGuard:
