@@ -6,7 +6,6 @@ import importlib
 import os
 import socket
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 from machine_watch import MachineWatch
@@ -60,8 +59,8 @@ WITH_PROCESSES = ("test_fleet.py",)  # whose processes watch each other by the c
 @pytest.hookimpl(tryfirst=True)  # before the choice by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        file = item.path.relative_to(Path(__file__).parent)
-        if file.parts[0] in COMPUTING and file.name not in WITH_PROCESSES and not item.get_closest_marker("ros"):
+        room, alone = item.path.parent.name, item.path.name in WITH_PROCESSES
+        if room in COMPUTING and not alone and not item.get_closest_marker("ros"):
             item.add_marker(pytest.mark.computes)
 
 

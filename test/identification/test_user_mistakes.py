@@ -11,7 +11,7 @@ import pytest
 from arm_motions import excited, recommended, truth_of
 from body_runs import ramps
 from calibration_runs import BASE, drawn_run, drawn_tracker
-from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, multi_sine, stairs
+from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, load_truth, multi_sine, stairs
 from stage_bags import ARM, ROBOT, WHEELS, Row, base_rows, heat_rows, joint_state_cdr, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError
@@ -158,11 +158,16 @@ def test_efforts_of_exchanged_wheels_give_no_friction(run, wheels):
     assert f"the effort of wheel {wheels[1] + 1} acts against its own motion" in refusal(reversed_one)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_short_drive_that_mostly_accelerates_shows_no_exchanged_efforts(seed):
-    short = drive(multi_sine(8.0, seed), calibrated_truth(0), seed)
+def test_a_short_drive_shows_no_exchanged_efforts(monkeypatch):
+    truth = dataclasses.replace(
+        load_truth(28), wheel_coulomb=0.031, roller_coulomb=1.334, viscous_x=63.35, viscous_y=85.4
+    )
+    short = drive(multi_sine(12.0, 28), truth, 28)
     base = ROBOT.base.geometry.mecanum()
-    assert wheel_signals(short.stamps, short.positions, short.efforts, None, np.zeros(3), base).refusal() == ""
+    signals = wheel_signals(short.stamps, short.positions, short.efforts, None, np.zeros(3), base)
+    assert signals.refusal() == ""
+    monkeypatch.setattr("youbot_dynamics.identification.base_friction._signals._LEAST_MOTION", 0.0)
+    assert "acts" in signals.refusal()  # so little motion would blame a right wheel
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +200,9 @@ def test_efforts_of_the_arm_in_another_unit_are_named(arm_run, tmp_path, change,
     assert all(any(words in warning for warning in found.warnings) for words in warned)
     assert bool(warned) == any("torque constant" in warning for warning in found.warnings)
     values = [finding for finding in found.result.findings if finding.is_parameter]
+    values = [finding for finding in values if not finding.name.endswith("torque_delay")]  # right in any unit
     assert any(finding.identified for finding in values) != refused
+    assert any("bodies of the arm were not identified: the efforts" in note for note in found.notes) == refused
     assert (not found.result["robot.arm.joint_4.friction.coulomb"].identified) == (refused or "joint_4" in str(warned))
 
 

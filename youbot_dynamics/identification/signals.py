@@ -30,6 +30,7 @@ from youbot_dynamics.recording.series import JointSeries, PoseSeries, TwistSerie
 from youbot_dynamics.recording.text_log import TextLog
 from youbot_dynamics.robot import Robot
 
+UNLIKELY_GAIN = 4.0  # of motion over command, or its inverse, above which a unit is wrong
 _AROUND = 12  # readings on either side over which stamps are smoothed
 _GAP = 3.0  # multiple of the usual step between stamps above which readings are missing
 

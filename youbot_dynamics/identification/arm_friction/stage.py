@@ -92,6 +92,10 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         notes += [_efforts(identification)] if identification.readings else []
         if max(len(row.time) for row in identification.rows) < _FEWEST_FOR_BODIES:
             notes.append(f"bodies of the arm were not identified: no joint slid for {_FEWEST_FOR_BODIES // 10} s")
+        elif _wrong(*identification.weight_scale):
+            notes.append(
+                "bodies of the arm were not identified: the efforts do not fit the robot file, see the warnings"
+            )
         else:
             bodies = consistent_inertia(identification)
             shares = ", ".join(f"{name} {share:.3f}" for name, share in bodies.explained.items())
@@ -202,6 +206,11 @@ def _wrong_scales(identification: ArmFriction) -> list[str]:
     return warnings
 
 
+def _wrong(factor: float, margin: float) -> bool:
+    """Whether efforts times a factor, known to a margin, are too far from the torques of the bodies to be theirs."""
+    return factor - margin > _WRONG or (factor + margin < 1.0 / _WRONG and factor - margin > _WEIGHTLESS)
+
+
 def _without_wrong_efforts(identification: ArmFriction, findings: Sequence[Finding]) -> list[Finding]:
     """The findings with those of joints refused whose efforts are `_WRONG` times too large or too small."""
     weight, error = identification.weight_scale
@@ -210,10 +219,10 @@ def _without_wrong_efforts(identification: ArmFriction, findings: Sequence[Findi
     for finding in findings:
         scale = scales.get(finding.name.removeprefix("robot.").split(".")[1], 1.0)
         factor, margin = (weight, error) if math.isnan(scale) else (scale * weight, abs(scale) * error)
-        small = factor + margin < 1.0 / _WRONG and factor - margin > _WEIGHTLESS
-        if finding.identified and (small or factor - margin > _WRONG):
+        of_time = finding.name.endswith("torque_delay")  # right in any unit of the efforts
+        if finding.identified and not of_time and _wrong(factor, margin):
             reason = (
-                f"the efforts of this joint are {factor:.2g} times what the links in the robot file need: their unit, "
+                f"the efforts are {factor:.2g} times what the links in the robot file need: their unit, "
                 "a torque constant, a gear ratio or the masses of the links are wrong, or they are of another joint"
             )
             finding = replace(finding, estimate=replace(finding.estimate, verdict=refusal(reason)))

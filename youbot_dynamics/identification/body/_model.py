@@ -12,14 +12,13 @@ from scipy.optimize import least_squares
 from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.delay import BLOCK, LaggedCommand, fit_fopdt, identified_together, orthogonal_size
 from youbot_dynamics.identification.least_squares import Estimate, Unknown, judge, refusal, student
-from youbot_dynamics.identification.signals import HeldCommand
+from youbot_dynamics.identification.signals import UNLIKELY_GAIN, HeldCommand
 
 LONGEST = 0.8  # largest dead time and lag considered [s]
 GRID = 0.02  # step of the coarse search for the delay [s]
 WINDOW = 1.2  # over which speeds are averaged [s]
 ROUNDING = 1e-6  # of times [s] and speeds
 LONGEST_STEP = 0.25  # between readings, over which a speed is interpolated [s]
-_UNLIKELY_GAIN = 4.0  # gain, or its inverse, above which a unit is wrong
 _DENSEST = 0.008  # mean step of the path between its points [s]; means over 1.2 s need no more
 _LEAST_LAG = 5e-4  # [s]
 _SHORTEST_LAG = 0.15  # shortest lag that the means distinguish from others, an eighth of their window [s]
@@ -166,7 +165,7 @@ class Fit:
             *(self._widened(part, aliasing_error) for part in separate),
             judge(Unknown("gain", "1", low=0.0), gain, errors[1], multiple * errors[1]),
         ]
-        if not 1.0 / _UNLIKELY_GAIN < gain < _UNLIKELY_GAIN:
+        if not 1.0 / UNLIKELY_GAIN < gain < UNLIKELY_GAIN:
             reason = (
                 f"the motion is {gain:.3g} times the command: check the units of both (57.3: degrees, 1000: mm, "
                 "9.55: revolutions per minute)"

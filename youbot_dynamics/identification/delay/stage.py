@@ -15,7 +15,14 @@ from youbot_dynamics.identification.delay._estimator import DelayEstimate, combi
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
 from youbot_dynamics.identification.least_squares import Estimate
 from youbot_dynamics.identification.reading import ONE_WAY, Opened
-from youbot_dynamics.identification.signals import HeldCommand, MotionSignals, base_signals, stream_gaps, text_signals
+from youbot_dynamics.identification.signals import (
+    UNLIKELY_GAIN,
+    HeldCommand,
+    MotionSignals,
+    base_signals,
+    stream_gaps,
+    text_signals,
+)
 from youbot_dynamics.identification.stages import DRAWN, Taken
 from youbot_dynamics.robot import Robot
 
@@ -24,7 +31,6 @@ _AXES = ("x", "y", "yaw")
 _PREFIX = "robot.base.delay"
 _SHORTEST_PIECE, _FEWEST = 6.0, 100  # smallest duration [s] and number of readings of a piece between gaps
 _MOST_POINTS = 4000  # of a curve
-_UNLIKELY_GAIN = 4.0  # gain of an axis of the base, or its inverse, above which a unit is wrong
 _DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
 
 
@@ -158,9 +164,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         "check units (57.3: degrees, 1000: mm) and the wheel radius; the delay is right all the same"
         for recording in taken
         for estimate in recording.part.estimates[: len(_AXES)]
-        if estimate.channel in _AXES
-        and estimate.identified
-        and not 1.0 / _UNLIKELY_GAIN < estimate.gain < _UNLIKELY_GAIN
+        if estimate.channel in _AXES and estimate.identified and not 1.0 / UNLIKELY_GAIN < estimate.gain < UNLIKELY_GAIN
     )
     fits = tuple(fit for recording in taken for fit in recording.part.fits)
     from_logged_speeds = all(recording.part.from_logged_speeds for recording in taken)
