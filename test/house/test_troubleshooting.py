@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 
 import pytest
 from repository import ROOT
@@ -27,10 +28,11 @@ def texts_of(source: str) -> list[str]:
     return texts
 
 
-WRITTEN = "\n".join(
-    [*(text for path in SOURCES for text in texts_of(path.read_text(encoding="utf-8")))]
-    + [(ROOT / "scripts" / "environment.sh").read_text(encoding="utf-8")]
-)
+@cache
+def written() -> str:
+    """All texts of the package, a line each, and the script that makes the environment."""
+    texts = [text for path in SOURCES for text in texts_of(path.read_text(encoding="utf-8"))]
+    return "\n".join([*texts, (ROOT / "scripts" / "environment.sh").read_text(encoding="utf-8")])
 
 
 def pieces_of(line: str) -> list[str]:
@@ -45,7 +47,7 @@ def unknown_pieces(message: str) -> list[str]:
         pieces = pieces_of(line)
         if max(map(len, pieces), default=0) < SHORTEST:
             wrong.append(line)
-        wrong += [piece for piece in pieces if piece.replace("'", "") and piece not in WRITTEN]
+        wrong += [piece for piece in pieces if piece.replace("'", "") and piece not in written()]
     return wrong
 
 

@@ -8,6 +8,7 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ NAMES |= {"wheel_normal_forces": DRIVER.wheel_joints, "joint_states": (*DRIVER.w
 ARM_TOPIC = re.compile(r"arm_1/(estimated_joint_states|friction|torque_available)")
 
 
+@cache
 def published() -> dict[str, str]:
     """Patterns of the topics that our nodes publish, with their types, out of the code of the nodes."""
     found: dict[str, str] = {}
@@ -101,12 +103,9 @@ def pattern(topic: ast.Constant | ast.JoinedStr) -> str:
     return "".join(re.escape(p.value) if isinstance(p, ast.Constant) else "[a-z0-9_]+" for p in topic.values)
 
 
-PUBLISHED = published()
-
-
 def type_of(topic: str) -> str:
     name = topic.lstrip("/")
-    types = {kind for known, kind in PUBLISHED.items() if re.fullmatch(known, name)} | {OTHERS.get(name, "")} - {""}
+    types = {kind for known, kind in published().items() if re.fullmatch(known, name)} | {OTHERS.get(name, "")} - {""}
     assert types, f"nobody publishes {topic}"
     (kind,) = types
     return kind
