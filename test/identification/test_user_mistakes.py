@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_motions import excited, recommended, truth_of
+from arm_motions import TREE, excited, recommended, truth_of
 from body_runs import ramps
 from calibration_runs import BASE, drawn_run, drawn_tracker
 from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, load_truth, multi_sine, stairs
@@ -183,27 +183,61 @@ def arm_result(signals, tmp_path):
     return identify([write_rows(tmp_path / "arm", rows)], ROBOT, Options(), only=("arm_friction",))
 
 
+def identified_joints(found: Identification) -> set[int]:
+    """Numbers of the joints with friction that was identified."""
+    names = [finding.name for finding in found.result.findings if finding.is_parameter and finding.identified]
+    return {int(name.split(".")[2].removeprefix("joint_")) for name in names if "friction" in name}
+
+
+def has_bodies(found: Identification) -> bool:
+    return any("physically consistent bodies" in note for note in found.notes)
+
+
+GEARS = [156, 156, 100, 71, 71]
+
+
 @pytest.mark.parametrize(
-    ("change", "warned", "refused"),
+    ("scale", "factor"),
     [
-        (lambda efforts: efforts, (), False),
-        pytest.param(
-            lambda efforts: 2.0 * efforts, ("1.96 times the weight", "torque constant"), False, marks=pytest.mark.slow
-        ),
-        (lambda efforts: 3.5 * efforts, (" times the weight", "torque constant"), True),
-        (lambda efforts: efforts * [1, 1, 1, 4, 1], ("efforts of joint_4 are +3",), False),
+        (1.0, ""),
+        pytest.param(2.0, "1.98", marks=pytest.mark.slow),
+        (3.5, "3.47"),
+        pytest.param(0.102, "0.101", marks=pytest.mark.slow),  # kgf m
+        (1000.0, "991"),  # N mm
+        (1.0 / np.array(GEARS), "0.00635"),  # torques of the motors
     ],
-    ids=["right", "twice", "3.5 times", "one joint"],
+    ids=["right", "twice", "3.5 times", "kgf m", "N mm", "motors"],
 )
-def test_efforts_of_the_arm_in_another_unit_are_named(arm_run, tmp_path, change, warned, refused):
-    found = arm_result(dataclasses.replace(arm_run, torque=change(arm_run.torque)), tmp_path)
-    assert all(any(words in warning for warning in found.warnings) for words in warned)
-    assert bool(warned) == any("torque constant" in warning for warning in found.warnings)
-    values = [finding for finding in found.result.findings if finding.is_parameter]
-    values = [finding for finding in values if not finding.name.endswith("torque_delay")]  # right in any unit
-    assert any(finding.identified for finding in values) != refused
+def test_efforts_of_the_arm_in_another_unit_are_named_and_give_no_friction_beyond_a_factor_of_three(
+    arm_run, tmp_path, scale, factor
+):
+    found = arm_result(dataclasses.replace(arm_run, torque=scale * arm_run.torque), tmp_path)
+    refused = factor not in ("", "1.98")
+    assert len(found.warnings) == bool(factor)
+    assert all(f"show {factor} times the weight" in warning for warning in found.warnings)
+    assert identified_joints(found) == (set() if refused else {1, 2, 3, 4, 5})
+    assert has_bodies(found) != refused
     assert any("bodies of the arm were not identified: the efforts" in note for note in found.notes) == refused
-    assert (not found.result["robot.arm.joint_4.friction.coulomb"].identified) == (refused or "joint_4" in str(warned))
+
+
+@pytest.mark.parametrize(
+    ("joint", "scale"),
+    [(4, 4.0), (2, 4.0), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((3, 100.0), (1, 5.0)))],
+)
+def test_efforts_of_one_joint_in_another_unit_refuse_that_joint_alone(arm_run, tmp_path, joint, scale):
+    efforts = arm_run.torque * np.where(np.arange(1, 6) == joint, scale, 1.0)
+    found = arm_result(dataclasses.replace(arm_run, torque=efforts), tmp_path)
+    assert f"efforts of joint_{joint} are +" in found.warnings[0] and len(found.warnings) == 1
+    assert identified_joints(found) == {1, 2, 3, 4, 5} - {joint}
+    assert has_bodies(found)
+
+
+def test_efforts_without_weight_are_named_and_give_no_bodies(arm_run, tmp_path):
+    weight = np.array([TREE.gravity_forces(position) for position in arm_run.position])
+    found = arm_result(dataclasses.replace(arm_run, torque=arm_run.torque - weight), tmp_path)
+    assert any("do not show the weight of the links" in warning for warning in found.warnings)
+    assert not has_bodies(found)
+    assert identified_joints(found)  # friction has no need of weight
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from youbot_dynamics.recording.text_log import TextLog
 from youbot_dynamics.robot import Robot
 
 UNLIKELY_GAIN = 4.0  # of motion over command, or its inverse, above which a unit is wrong
+UNITS = "check the units of both (57.3: degrees, 1000: mm, 9.55: revolutions per minute)"
 _AROUND = 12  # readings on either side over which stamps are smoothed
 _GAP = 3.0  # multiple of the usual step between stamps above which readings are missing
 

@@ -56,7 +56,6 @@ from youbot_dynamics.identification.signals import ArmSignals
 # they are fitted; otherwise bodies and friction of the joint explain the torques equally well.
 _LARGEST_HALF_WIDTHS, _LONGEST_DELAY = (0.05, 0.005), 0.05
 _WIDEST_SCALE = 0.25  # largest half-width of a scale, as a share of it: masses that other joints do not carry follow it
-_LEAST_LOAD = 0.1  # share of the squares of the torques
 FAR = 0.2  # scale, less 1, that is further off than torque constants scatter
 _ITERATIONS, _FINAL_ITERATIONS = 6, 2  # number of fits, and of the last fits without the scales that are undetermined
 # Largest change of a value with windows of half the length, in combined standard errors and relative to the value.
@@ -101,27 +100,18 @@ class ArmFriction:
         return parameters
 
     @property
-    def weight_scale(self) -> tuple[float, float]:
-        """Torque of the identified links over that of the nominal ones, and the half-width of its 95 % interval.
+    def link_factors(self) -> dict[str, tuple[float, float]]:
+        """Factor of the torque of each joint over that of its nominal links, and rms of the latter over the former.
 
-        NaN without a tree, or if the nominal links cause little of the torques, as of a single vertical axis.
+        Sorted by the torque of the nominal links, the largest first; empty without a tree or a fit.
         """
-        if self.base is None or self.fit is None:
-            return math.nan, math.nan
-        assert self.model.tree is not None
-        nominal = inertial_parameters(self.model.tree)
-        nominal[-self.model.tree.nv :] = 0.0
-        links = np.concatenate([row.body @ nominal for row in self.rows])
-        free = self.base.columns
-        of_links = free < len(nominal) - self.model.tree.nv
-        changes = np.concatenate([row.body[:, free] * of_links for row in self.rows])
-        found, power = links + changes @ self.values[: len(free)], float(links @ links)
-        torque = np.concatenate([row.torque for row in self.rows])
-        if not max(power, float(found @ found)) > _LEAST_LOAD * float(torque @ torque) or power == 0.0:
-            return math.nan, math.nan
-        covariance = np.nan_to_num(self.fit.covariance[: len(free), : len(free)])
-        error = math.sqrt(max(float(links @ changes @ covariance @ (links @ changes)), 0.0))
-        return float(links @ found) / power, self.fit.half_width(error) / power
+        tree = self.model.tree
+        if tree is None or self.fit is None:
+            return {}
+        links = inertial_parameters(tree)
+        links[-tree.nv :] = 0.0  # friction of a joint that is fast resembles the inertia of its rotor
+        rows = sorted(self.rows, key=lambda row: -float(np.mean(row.nominal**2)))
+        return {self.model.joint_names[row.joint]: row.factor_of(row.body @ links) for row in rows}
 
     @property
     def reading_values(self) -> Vector:

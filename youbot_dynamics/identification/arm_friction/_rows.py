@@ -155,6 +155,18 @@ class JointRows:
         power = float(spread @ spread)
         return 1.0 - float(residual @ residual) / power if power > 0.0 else math.nan
 
+    def factor_of(self, links: Vector) -> tuple[float, float]:
+        """Factor k of the torque over `links` (r,) [N m], and the rms of `links` over that of the torque.
+
+        torque = k links + a sign(v) + b v + c by least squares. Each joint stands for itself, so that k holds where the
+        efforts are in a unit that is far off. k is NaN if the links did not move.
+        """
+        others = np.linalg.qr(self.friction()[:, [PARTS.index(part) for part in ("coulomb", "viscous", "offset")]])[0]
+        moved = links - others @ (others.T @ links)
+        power, torque = float(moved @ moved), float(np.linalg.norm(self.torque))
+        ratio = float(np.linalg.norm(links)) / torque if torque > 0.0 else math.inf
+        return float(moved @ self.torque) / power if power > 0.0 else math.nan, ratio
+
     def has_offset(self, columns: Vector) -> bool:
         """Whether a constant can be separated from columns (r, m) of the bodies and from Coulomb friction."""
         return _unexplained_constant(np.column_stack([columns, np.sign(self.speed)])) > _OFFSET_SHARE

@@ -29,10 +29,13 @@ _PARAMETERS = ("coulomb", "viscous")  # fitted together with the bodies; sigma0 
 _LONGEST = 3600.0  # total length of readings fitted together [s]; more adds little information and fills the memory
 _FEWEST_FOR_BODIES = 200  # windows, 20 s of one joint sliding
 _MOST_POINTS = 3000  # of a curve
-# Factors between the efforts and the torques of the bodies in the robot file: beyond the first no load or scatter of
+# Factors between the efforts and the torques of the links in the robot file: beyond the first no load or scatter of
 # torque constants explains the efforts, beyond the second the friction of the joint is refused.
 _SUSPECT, _WRONG = 1.8, 3.0
-_WEIGHTLESS = 0.1  # smaller factor of efforts that lack the weight, as where a controller compensates it: no scale
+# Share of a joint's torque that the links must cause to show its factor. It is 0.8 to 1 of joints that lift weight and
+# below 0.1 of others; of efforts without weight, as where a controller compensates it, at most 0.25.
+_LIFTED = 0.5
+_HEAVY = 0.3  # rms torque of the links in the robot file over that of the efforts, from which efforts must show weight
 _LEAST_EXPLAINED = 0.9  # share of a joint's torques below which the bodies are suspect; 0.94 to 0.99 on real arms
 
 
@@ -92,7 +95,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         notes += [_efforts(identification)] if identification.readings else []
         if max(len(row.time) for row in identification.rows) < _FEWEST_FOR_BODIES:
             notes.append(f"bodies of the arm were not identified: no joint slid for {_FEWEST_FOR_BODIES // 10} s")
-        elif _wrong(*identification.weight_scale):
+        elif _weightless(identification) or _wrong(_effort_scales(identification)[0]):
             notes.append(
                 "bodies of the arm were not identified: the efforts do not fit the robot file, see the warnings"
             )
@@ -184,18 +187,26 @@ def _efforts(identification: ArmFriction) -> str:
 
 def _wrong_scales(identification: ArmFriction) -> list[str]:
     """Warnings of efforts that the bodies of the robot file do not explain."""
+    scale, _ = _effort_scales(identification)
+    whole = (
+        f"the efforts show {scale:.3g} times the weight and inertia of the links in the robot file: friction is wrong "
+        "by the same factor if they are in another unit than N m, or a torque constant or gear ratio is wrong; or the "
+        "arm carried a load, or its joints have another order"
+    )
+    if _wrong(scale):
+        return [whole]
     warnings = [
-        f"efforts of {scale.name.removesuffix('_scale')} are {100.0 * scale.value:+.0f} % off, relative to those of "
-        "the joint with the largest: check the torque constants and gear ratios of both"
-        for scale in identification.readings[:-1]
-        if abs(scale.value) > FAR
+        f"efforts of {reading.name.removesuffix('_scale')} are {100.0 * reading.value:+.0f} % off, relative to those "
+        "of the joint with the largest: check the torque constants and gear ratios of both"
+        for reading in identification.readings[:-1]
+        if abs(reading.value) > FAR
     ]
-    weight, error = identification.weight_scale
-    if weight - error > _SUSPECT or weight + error < 1.0 / _SUSPECT:
+    if not 1.0 / _SUSPECT < scale < _SUSPECT:
+        warnings.append(whole)
+    elif _weightless(identification):
         warnings.append(
-            f"the efforts show {weight:.2f} times the weight and inertia of the links in the robot file: friction is "
-            "wrong by the same factor if an effort has another unit, torque constant or gear ratio; or the efforts "
-            "lack the weight, the arm carried a load, or its joints have another order"
+            "the efforts do not show the weight of the links in the robot file: check the order of the joints, and "
+            "that the driver reports whole torques, not those beyond a compensation of the weight"
         )
     warnings += [
         f"bodies and friction explain only {max(joint.explained, 0.0):.0%} of the torques of {joint.name}: check the "
@@ -206,28 +217,55 @@ def _wrong_scales(identification: ArmFriction) -> list[str]:
     return warnings
 
 
-def _wrong(factor: float, margin: float) -> bool:
-    """Whether efforts times a factor, known to a margin, are too far from the torques of the bodies to be theirs."""
-    return factor - margin > _WRONG or (factor + margin < 1.0 / _WRONG and factor - margin > _WEIGHTLESS)
+def _lifting(identification: ArmFriction) -> dict[str, float]:
+    """Factors of the efforts over the torques of the nominal links, of joints that show it; the largest load first."""
+    factors = identification.link_factors.items()
+    return {name: factor for name, (factor, ratio) in factors if abs(factor) * ratio > _LIFTED}
+
+
+def _weightless(identification: ArmFriction) -> bool:
+    """Whether no joint shows the weight of its links, although one should."""
+    ratios = [ratio for _, ratio in identification.link_factors.values()]
+    return max(ratios, default=0.0) > _HEAVY and not _lifting(identification)
+
+
+def _effort_scales(identification: ArmFriction) -> tuple[float, dict[str, float]]:
+    """Scale of all efforts over those that the nominal links need, and of each joint's; 1 where nothing shows it.
+
+    If all joints that lift weight are far off in one direction, all have the scale of the largest load: the fit, which
+    begins at the nominal links, then says nothing of scales relative to each other.
+    """
+    lifting = _lifting(identification)
+    scales = dict.fromkeys(identification.model.joint_names, 1.0)
+    if not lifting:
+        return 1.0, scales
+    largest, scale = next(iter(lifting.items()))
+    if min(lifting.values()) > _WRONG or max(lifting.values()) < 1.0 / _WRONG:
+        return scale, dict.fromkeys(scales, scale)
+    relative = {reading.name.removesuffix("_scale"): 1.0 + reading.value for reading in identification.readings[:-1]}
+    relative = {name: value for name, value in relative.items() if math.isfinite(value)}
+    overall = scale / relative.get(largest, 1.0)
+    return overall, {name: overall * relative.get(name, 1.0) for name in scales}
 
 
 def _without_wrong_efforts(identification: ArmFriction, findings: Sequence[Finding]) -> list[Finding]:
     """The findings with those of joints refused whose efforts are `_WRONG` times too large or too small."""
-    weight, error = identification.weight_scale
-    scales = {scale.name.removesuffix("_scale"): 1.0 + scale.value for scale in identification.readings[:-1]}
-    checked = []
+    (_, scales), checked = _effort_scales(identification), []
     for finding in findings:
         scale = scales.get(finding.name.removeprefix("robot.").split(".")[1], 1.0)
-        factor, margin = (weight, error) if math.isnan(scale) else (scale * weight, abs(scale) * error)
         of_time = finding.name.endswith("torque_delay")  # right in any unit of the efforts
-        if finding.identified and not of_time and _wrong(factor, margin):
+        if finding.identified and not of_time and _wrong(scale):
             reason = (
-                f"the efforts are {factor:.2g} times what the links in the robot file need: their unit, "
-                "a torque constant, a gear ratio or the masses of the links are wrong, or they are of another joint"
+                f"the efforts are {scale:.2g} times what the links in the robot file need: check their "
+                "unit and order, the torque constant and gear ratio, and the masses of the links"
             )
             finding = replace(finding, estimate=replace(finding.estimate, verdict=refusal(reason)))
         checked.append(finding)
     return checked
+
+
+def _wrong(scale: float) -> bool:
+    return not 1.0 / _WRONG < scale < _WRONG
 
 
 def _curves(identification: ArmFriction) -> tuple[FitCurve, ...]:

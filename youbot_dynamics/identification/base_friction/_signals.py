@@ -38,7 +38,7 @@ AGAINST = "the efforts act against the motion: check the signs of the efforts an
 # Wheels whose efforts are compared with their motion: speed of a moving wheel [rad/s]; motion needed [s], since in less
 # the signs of two wheels agree by chance; correlation that is none by chance; and the share of the unexplained effort
 # that remains if it is the effort of another wheel. On 400 drives of twins with friction of a tenth to ten times the
-# usual, none was blamed wrongly; in 10 s three were.
+# usual, none was blamed wrongly; three were that had less motion.
 _MOVING, _LEAST_MOTION, _CORRELATED, _OF_ANOTHER = 0.2, 10.0, 0.5, 0.5
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import least_squares
 from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.delay import BLOCK, LaggedCommand, fit_fopdt, identified_together, orthogonal_size
 from youbot_dynamics.identification.least_squares import Estimate, Unknown, judge, refusal, student
-from youbot_dynamics.identification.signals import UNLIKELY_GAIN, HeldCommand
+from youbot_dynamics.identification.signals import UNITS, UNLIKELY_GAIN, HeldCommand
 
 LONGEST = 0.8  # largest dead time and lag considered [s]
 GRID = 0.02  # step of the coarse search for the delay [s]
@@ -166,11 +166,8 @@ class Fit:
             judge(Unknown("gain", "1", low=0.0), gain, errors[1], multiple * errors[1]),
         ]
         if not 1.0 / UNLIKELY_GAIN < gain < UNLIKELY_GAIN:
-            reason = (
-                f"the motion is {gain:.3g} times the command: check the units of both (57.3: degrees, 1000: mm, "
-                "9.55: revolutions per minute)"
-            )
-            estimates[3] = replace(estimates[3], verdict=refusal(reason))
+            reason = refusal(f"the motion is {gain:.3g} times the command: {UNITS}")
+            estimates[3] = replace(estimates[3], verdict=reason)
         if self.lag >= LONGEST:
             reason = refusal(f"the best lag is at the upper bound of the search, {LONGEST:g} s")
             estimates = [replace(estimate, verdict=reason) for estimate in estimates]

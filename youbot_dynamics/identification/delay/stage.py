@@ -16,6 +16,7 @@ from youbot_dynamics.identification.finding import Finding, FitCurve, StageResul
 from youbot_dynamics.identification.least_squares import Estimate
 from youbot_dynamics.identification.reading import ONE_WAY, Opened
 from youbot_dynamics.identification.signals import (
+    UNITS,
     UNLIKELY_GAIN,
     HeldCommand,
     MotionSignals,
@@ -160,17 +161,22 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         for finding in _findings(combine(channel_estimates), recordings)
     )
     warnings = tuple(
-        f"{recording.name}: along {estimate.channel}, the base moves {estimate.gain:.3g} times as far as commanded: "
-        "check units (57.3: degrees, 1000: mm) and the wheel radius; the delay is right all the same"
+        f"{recording.name}: along {axis}, the base moves {gain:.3g} times as far as commanded: {UNITS}, and the wheel "
+        "radius; the delay is right all the same"
         for recording in taken
-        for estimate in recording.part.estimates[: len(_AXES)]
-        if estimate.channel in _AXES and estimate.identified and not 1.0 / UNLIKELY_GAIN < estimate.gain < UNLIKELY_GAIN
+        for axis, gain in _gains(recording.part).items()
+        if axis in _AXES and not 1.0 / UNLIKELY_GAIN < gain < UNLIKELY_GAIN
     )
     fits = tuple(fit for recording in taken for fit in recording.part.fits)
     from_logged_speeds = all(recording.part.from_logged_speeds for recording in taken)
     return StageResult(
         "delay", findings, fits=fits, warnings=warnings, notes=(*notes, ONE_WAY), provisional=from_logged_speeds
     )
+
+
+def _gains(part: _DelayPart) -> dict[str, float]:
+    """Motion over command of each channel, from its longest piece."""
+    return {estimate.channel: estimate.gain for estimate in reversed(part.estimates) if estimate.identified}
 
 
 def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Finding]:

@@ -217,7 +217,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             "motor temperatures",
             got=f"{impossible[0]:.4g} at the start",
             expected=f"degrees Celsius, {_COLDEST:g} to {_HOTTEST:g}",
-            remedy="convert them if they are in kelvin or Fahrenheit",
+            remedy="convert them if they are in kelvin",
         )
     ambient = min((temperature for temperature in initial if math.isfinite(temperature)), default=math.nan)
     findings: list[Finding] = []
