@@ -240,6 +240,15 @@ def test_efforts_without_weight_are_named_and_give_no_bodies(arm_run, tmp_path):
     assert identified_joints(found)  # friction has no need of weight
 
 
+@pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.slow), 2])
+def test_a_joint_that_lifts_nothing_although_it_should_is_named_and_refused(seed, tmp_path):
+    right, order = excited(truth_of(seed), recommended(), seed), [0, 1, 2, 4, 3]
+    exchanged = dataclasses.replace(right, torque=right.torque[:, order], position=right.position[:, order])
+    found = arm_result(exchanged, tmp_path)
+    assert any("efforts of joint_4 do not show the weight" in warning for warning in found.warnings)
+    assert 4 not in identified_joints(found)
+
+
 @pytest.mark.parametrize(
     "joints", [(2, 3), *(pytest.param(pair, marks=pytest.mark.slow) for pair in ((0, 1), (0, 4), (1, 2), (3, 4)))]
 )

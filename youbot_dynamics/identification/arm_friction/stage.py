@@ -95,7 +95,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         notes += [_efforts(identification)] if identification.readings else []
         if max(len(row.time) for row in identification.rows) < _FEWEST_FOR_BODIES:
             notes.append(f"bodies of the arm were not identified: no joint slid for {_FEWEST_FOR_BODIES // 10} s")
-        elif _weightless(identification) or _wrong(_effort_scales(identification)[0]):
+        elif _wrong(_effort_scales(identification)[0]) or (
+            _weightless(identification) and not _lifting(identification)
+        ):
             notes.append(
                 "bodies of the arm were not identified: the efforts do not fit the robot file, see the warnings"
             )
@@ -203,10 +205,10 @@ def _wrong_scales(identification: ArmFriction) -> list[str]:
     ]
     if not 1.0 / _SUSPECT < scale < _SUSPECT:
         warnings.append(whole)
-    elif _weightless(identification):
+    if weightless := _weightless(identification):
         warnings.append(
-            "the efforts do not show the weight of the links in the robot file: check the order of the joints, and "
-            "that the driver reports whole torques, not those beyond a compensation of the weight"
+            f"the efforts of {', '.join(weightless)} do not show the weight of the links in the robot file: check the "
+            "order of joints and efforts, and that the driver reports whole torques, without compensation of the weight"
         )
     warnings += [
         f"bodies and friction explain only {max(joint.explained, 0.0):.0%} of the torques of {joint.name}: check the "
@@ -223,17 +225,18 @@ def _lifting(identification: ArmFriction) -> dict[str, float]:
     return {name: factor for name, (factor, ratio) in factors if abs(factor) * ratio > _LIFTED}
 
 
-def _weightless(identification: ArmFriction) -> bool:
-    """Whether no joint shows the weight of its links, although one should."""
-    ratios = [ratio for _, ratio in identification.link_factors.values()]
-    return max(ratios, default=0.0) > _HEAVY and not _lifting(identification)
+def _weightless(identification: ArmFriction) -> list[str]:
+    """Joints that do not show the weight of their links, although they should."""
+    factors = identification.link_factors.items()
+    return [name for name, (factor, ratio) in factors if ratio > _HEAVY and not abs(factor) * ratio > _LIFTED]
 
 
 def _effort_scales(identification: ArmFriction) -> tuple[float, dict[str, float]]:
     """Scale of all efforts over those that the nominal links need, and of each joint's; 1 where nothing shows it.
 
     If all joints that lift weight are far off in one direction, all have the scale of the largest load: the fit, which
-    begins at the nominal links, then says nothing of scales relative to each other.
+    begins at the nominal links, then says nothing of scales relative to each other. If some joints lift weight, the
+    scale of one that should and does not is its own factor, near 0: it is exchanged with another.
     """
     lifting = _lifting(identification)
     scales = dict.fromkeys(identification.model.joint_names, 1.0)
@@ -245,7 +248,8 @@ def _effort_scales(identification: ArmFriction) -> tuple[float, dict[str, float]
     relative = {reading.name.removesuffix("_scale"): 1.0 + reading.value for reading in identification.readings[:-1]}
     relative = {name: value for name, value in relative.items() if math.isfinite(value)}
     overall = scale / relative.get(largest, 1.0)
-    return overall, {name: overall * relative.get(name, 1.0) for name in scales}
+    scales = {name: overall * relative.get(name, 1.0) for name in scales}
+    return overall, scales | {name: identification.link_factors[name][0] for name in _weightless(identification)}
 
 
 def _without_wrong_efforts(identification: ArmFriction, findings: Sequence[Finding]) -> list[Finding]:
