@@ -31,30 +31,36 @@ chosen() {
     [[ $code -eq 5 && ${#arguments[@]} -gt 0 ]] || return "$code"
 }
 
+# Start a command at low priority beside the next step; `ended` waits for it and shows what it wrote.
+beside() {
+    nice -n 19 "$@" >"$output" 2>&1 &
+    background=$!
+}
+
 ended() {
     local code=0
-    wait "$beside" || code=$?
-    beside=""
+    wait "$background" || code=$?
+    background=""
     cat "$output"
     return "$code"
 }
 
-output="$(mktemp)"  # of the tests that run beside others
-beside=""           # their process
-trap '[[ -z $beside ]] || kill "$beside" 2>/dev/null || true; rm -f "$output"' EXIT
+output="$(mktemp)"  # of the command beside a step
+background=""       # its process
+trap '[[ -z $background ]] || kill "$background" 2>/dev/null || true; rm -f "$output"' EXIT
 trap 'exit 130' INT
 
 cd "$ROOT"
 export OPENBLAS_NUM_THREADS=1  # the workers share the cores: threads of each besides made a fit of 4 s take 400
 step "ruff check" "$VENV/bin/python" -m ruff check .
 step "ruff format" "$VENV/bin/python" -m ruff format --check .
-step "mypy" "$VENV/bin/python" -m mypy
+beside "$VENV/bin/python" -m mypy
 pytest=("$VENV/bin/python" -m pytest "${END_OF_A_HANG[@]}" --dist loadfile)
 # One worker more than processors: some tests wait for programs that they start.
 step "pytest" chosen "${pytest[@]}" -n $(($(nproc) + 1)) --maxprocesses 4 -m "($speed) and not ros and not computes"
-# Those over DDS wait for a third of the time: beside them run, at low priority, those that only compute.
-nice -n 19 "${pytest[@]}" -n auto --maxprocesses 4 -m "($speed) and computes" "${arguments[@]}" >"$output" 2>&1 &
-beside=$!
+step "mypy" ended
+# Those over DDS wait for a third of the time: beside them run those that only compute.
+beside "${pytest[@]}" -n auto --maxprocesses 4 -m "($speed) and computes" "${arguments[@]}"
 step "pytest ros" chosen "${pytest[@]}" -n 3 -m "($speed) and ros"
 step "computing" chosen ended
 
