@@ -140,6 +140,34 @@ def write_atomically(path: Path | str, content: str | bytes, *, durable: bool = 
         raise
 
 
+def occupied(folder: Path) -> bool:
+    """Whether something is there that is no empty folder."""
+    return folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+
+
+def check_folder(folder: Path, taken: bool, refusal: YoubotDynamicsError) -> None:
+    """Check, before any work starts, that results can be written into a folder, or that it can be made.
+
+    Args:
+        folder: its path.
+        taken: whether what is in it must stay.
+        refusal: error about a folder that is taken; the other errors are of its class, about the same thing.
+
+    Raises:
+        YoubotDynamicsError: the folder or one above it is none, is not writable, or is taken.
+    """
+    place = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
+    if not place.is_dir():
+        got = f"{'a file' if place.exists() else 'a link to nothing'}, {place}, instead of a folder"
+    elif not os.access(place, os.W_OK | os.X_OK):
+        got = f"a folder without permission to write: {place}"
+    elif taken:
+        raise refusal
+    else:
+        return
+    raise type(refusal)(refusal.thing, got=got, expected="a folder to write into", remedy="name another one")
+
+
 @contextmanager
 def written_together(folder: Path, folders: tuple[str, ...] = ()) -> Iterator[Path]:
     """Write several files so that all arrive, or, after an error such as a full disk, none.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from youbot_dynamics.errors import ParameterError, ResourceError, did_you_mean
+from youbot_dynamics.files import occupied
 
 TRUTH_VALUES = ("true", "false")
 # rcl takes no two underscores in a row.
@@ -244,20 +245,12 @@ def new_folder(name: str, value: str) -> Path | None:
     if not value:
         return None
     path = Path(value).expanduser().absolute()
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise ResourceError(
-            name,
-            got=f"{path}, which is not empty",
-            expected="a folder that is new or empty",
-            remedy="choose another one, so that no recording is lost",
-        )
+    if occupied(path):
+        got, remedy = f"{path}, which is not empty", "choose another one, so that no recording is lost"
+        raise ResourceError(name, got=got, expected="a folder that is new or empty", remedy=remedy)
     parent = next(existing for existing in (path, *path.parents) if existing.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         kind = "no folder" if not parent.is_dir() else "a folder without permission to write"
-        raise ResourceError(
-            name,
-            got=f"{path}, and {parent} is {kind}",
-            expected="a place where a folder can be made",
-            remedy="choose another one",
-        )
+        expected, remedy = "a place where a folder can be made", "choose another one"
+        raise ResourceError(name, got=f"{path}, and {parent} is {kind}", expected=expected, remedy=remedy)
     return path

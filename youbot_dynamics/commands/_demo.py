@@ -26,7 +26,7 @@ from youbot_dynamics.commands._warm_up import warm_up
 from youbot_dynamics.commands.identify import recorded
 from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
-from youbot_dynamics.files import place_to_write, write_atomically
+from youbot_dynamics.files import check_folder, occupied, place_to_write, write_atomically
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison, RecordedPath, recorded_path
 from youbot_dynamics.identification.delay.stage import effective_delays
 from youbot_dynamics.identification.pipeline import compare, identify
@@ -81,7 +81,10 @@ def folder_of_demo(out: Path, seed: int) -> Iterator[None]:
     """
     if not 0 <= seed < 2**31:
         raise ParameterError("--seed", got=str(seed), expected=f"0 to {2**31 - 1}")
-    _prepare(out)
+    got, expected = "a folder with other files in it", "a new or empty folder, or that of an earlier demo"
+    refusal = RecordingError(f"--out {out}", got=got, expected=expected)
+    check_folder(out, occupied(out) and not (out / ".demo").exists(), refusal)
+    out.mkdir(parents=True, exist_ok=True)
     with place_to_write(out / ".demo").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -122,19 +125,6 @@ def _story(out: Path, seed: int, robot_file: Path | None) -> int:
     _print_tracking(comparisons)
     print_truth(identification.result, truth, seed)
     return 0 if identification.result.complete else 3
-
-
-def _prepare(out: Path) -> None:
-    """Create the folder or accept that of an earlier demo; leave a folder with any other content unchanged."""
-    if out.exists() and not out.is_dir():
-        raise RecordingError(f"--out {out}", got="a file", expected="a folder")
-    if out.exists() and any(out.iterdir()) and not (out / ".demo").exists():
-        got, expected = "a folder with other files in it", "a new or empty folder, or that of an earlier demo"
-        raise RecordingError(f"--out {out}", got=got, expected=expected)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise RecordingError(f"--out {out}", got=str(problem.strerror), expected="a folder to write to") from None
 
 
 def private_network() -> dict[str, str]:

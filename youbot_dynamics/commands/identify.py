@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, new_folder
 from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
-from youbot_dynamics.files import read_text, write_atomically
+from youbot_dynamics.files import check_folder, read_text, write_atomically
 from youbot_dynamics.identification.pipeline import compare, fleet_worker, identify
 from youbot_dynamics.identification.reading import ROLES, Options, named_topics
 from youbot_dynamics.identification.result import result_json
@@ -36,7 +35,9 @@ def identify_command(given: argparse.Namespace) -> int:
         YoubotDynamicsError: a recording, option or folder cannot be used.
     """
     only = chosen_stages("--only", given.only)
-    _check_out(given.out, given.overwrite)
+    got, remedy = "the result of an earlier identification in it", "name another one, or add --overwrite"
+    refusal = RecordingError(f"--out {given.out}", got=got, expected="a folder without one", remedy=remedy)
+    check_folder(given.out, (given.out / "result.json").exists() and not given.overwrite, refusal)
     options = Options(named_topics(given.topic, ROLES), given.columns, given.pose_topic, _spans(given.motors_off))
     robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
     with steps("youbot identify") as step, fleet_worker(given.bags, given.scheduler, step.count) as worker:
@@ -75,25 +76,6 @@ def compare_command(before: Path, after: Path, out: Path) -> int:
     write_atomically(out / "report.html", changes_page(old, new, (str(before), str(after))))
     announce(f"wrote {out / 'report.html'}")
     return 0
-
-
-def _check_out(folder: Path, overwrite: bool) -> None:
-    """Check the output folder before any work starts.
-
-    Raises:
-        RecordingError: the folder or one above it is a file, is not writable, or holds a result not to be replaced.
-    """
-    existing = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
-    if not existing.is_dir():
-        what = "a file" if existing.exists() else "a link to nothing"
-        got = what if existing == folder else f"{what}, {existing}, instead of a folder above it"
-        raise RecordingError(f"--out {folder}", got=got, expected="a folder", remedy="name another one")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        got, remedy = f"a folder without permission to write: {existing}", "change its permissions, or name another one"
-        raise RecordingError(f"--out {folder}", got=got, expected="a folder to write into", remedy=remedy)
-    if (folder / "result.json").exists() and not overwrite:
-        got, remedy = "the result of an earlier identification in it", "name another one, or add --overwrite"
-        raise RecordingError(f"--out {folder}", got=got, expected="a folder without one", remedy=remedy)
 
 
 def _spans(given: Sequence[str]) -> tuple[tuple[float, float], ...]:

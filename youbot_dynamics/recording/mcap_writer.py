@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.files import write_atomically
+from youbot_dynamics.files import occupied, write_atomically
 from youbot_dynamics.recording.bounds import bag_packages
 from youbot_dynamics.recording.message_types import METADATA_RECORD, ROS_DISTRO, definition_of, type_hash_of
 
@@ -132,7 +132,7 @@ class BagWriter:
         self._failure: RecordingError | None = None
         self._closed = False
         with self._disk():
-            if self._folder.exists() and (not self._folder.is_dir() or any(self._folder.iterdir())):
+            if occupied(self._folder):
                 raise RecordingError(
                     str(self._folder),
                     got="a file or folder that already exists",
