@@ -105,8 +105,9 @@ def setting(
     choices: tuple[str, ...] = (),
 ) -> Any:
     """Dataclass field of a behaviour that can be tuned: the default stands here."""
-    metadata = {"description": description, "unit": unit, "low": bounds[0], "high": bounds[1], "source": source}
-    return dataclasses.field(default=default, metadata={**metadata, "read_only": read_only, "choices": choices})
+    limits = {"unit": unit, "low": bounds[0], "high": bounds[1], "choices": choices}
+    metadata = {"default": default, "description": description, **limits, "source": source, "read_only": read_only}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 class Settings:
@@ -126,49 +127,31 @@ class Settings:
                         value = float(value)
                     except OverflowError:
                         value = math.inf
-                Parameter(item.name, item.default, **item.metadata).check(value)  # type: ignore[arg-type]
+                Parameter(item.name, **item.metadata).check(value)
 
 
-def settings_table(cls: type) -> tuple[Parameter, ...]:
-    """Parameter table of the `setting` fields of a dataclass, nested ones by their own names."""
-    hints, table = get_type_hints(cls), list[Parameter]()
-    for item in dataclasses.fields(cls):
-        if dataclasses.is_dataclass(hints[item.name]):
-            table.extend(settings_table(hints[item.name]))
-        elif item.metadata:
-            table.append(Parameter(item.name, item.default, **item.metadata))  # type: ignore[arg-type]
-    return tuple(table)
+def facts_of(cls: type, prefix: str | None, elements: int = 0) -> tuple[tuple[str, type, Mapping[str, Any]], ...]:
+    """Flatten a nested dataclass of facts or settings: (name, type, metadata) of each, in order.
 
-
-def settings_from_values(cls: type[T], values: Mapping[str, Value]) -> T:
-    """Fill a dataclass of settings by the names of its table; what has no value keeps its default."""
-    hints, arguments = get_type_hints(cls), dict[str, Any]()
-    for item in dataclasses.fields(cls):  # type: ignore[arg-type]
-        if dataclasses.is_dataclass(hints[item.name]):
-            arguments[item.name] = settings_from_values(hints[item.name], values)
-        elif item.metadata and item.name in values:
-            arguments[item.name] = values[item.name]
-    return cls(**arguments)
-
-
-def facts_of(cls: type, prefix: str, elements: int = 0) -> tuple[tuple[str, type, Mapping[str, Any]], ...]:
-    """Flatten a nested dataclass of facts: (dotted name, type, metadata) of each fact, in order.
-
-    A field `joints` that is a tuple of dataclasses has that number of `elements`, named joint_1, joint_2, ...
+    Names are dotted paths that begin with `prefix`, or for None the fields' own names, as those of settings are. A
+    field `joints` that is a tuple of dataclasses has that number of `elements`, named joint_1, joint_2, ...
     """
     leaves: list[tuple[str, type, Mapping[str, Any]]] = []
     hints = get_type_hints(cls)
     for item in dataclasses.fields(cls):
-        name = f"{prefix}.{item.name}"
-        kind = hints[item.name]
+        name, kind = _path(prefix, item.name), hints[item.name]
         if (element := _element_of(kind)) is not None:
             for k in range(elements):
                 leaves.extend(facts_of(element, _element_name(name, k)))
         elif dataclasses.is_dataclass(kind):
-            leaves.extend(facts_of(kind, name, elements))  # type: ignore[arg-type]
+            leaves.extend(facts_of(kind, None if prefix is None else name, elements))  # type: ignore[arg-type]
         elif item.metadata:
             leaves.append((name, kind, item.metadata))
     return tuple(leaves)
+
+
+def _path(prefix: str | None, name: str) -> str:
+    return name if prefix is None else f"{prefix}.{name}"
 
 
 def _element_of(kind: Any) -> type | None:
@@ -179,6 +162,11 @@ def _element_of(kind: Any) -> type | None:
 
 def _element_name(name: str, k: int) -> str:
     return f"{name.removesuffix('s')}_{k + 1}"
+
+
+def settings_table(cls: type) -> tuple[Parameter, ...]:
+    """Parameter table of the `setting` fields of a dataclass, nested ones by their own names."""
+    return tuple(Parameter(name, **metadata) for name, _, metadata in facts_of(cls, None))
 
 
 def fact_table(cls: type, prefix: str, values: Mapping[str, Value], elements: int = 0) -> tuple[Parameter, ...]:
@@ -201,21 +189,26 @@ def fact_table(cls: type, prefix: str, values: Mapping[str, Value], elements: in
     return tuple(table)
 
 
-def build(cls: type[T], prefix: str, values: Mapping[str, Value]) -> T:
-    """Fill a nested dataclass of facts from dotted names; every leaf must be present. The inverse of `values_in`."""
+def settings_from_values(cls: type[T], values: Mapping[str, Value]) -> T:
+    """Fill a dataclass of settings by the names of its table; what has no value keeps its default."""
+    return build(cls, None, values)
+
+
+def build(cls: type[T], prefix: str | None, values: Mapping[str, Value]) -> T:
+    """Fill a nested dataclass by the names of `facts_of`; facts must all be there. The inverse of `values_in`."""
     arguments: dict[str, Any] = {}
     hints = get_type_hints(cls)
     for item in dataclasses.fields(cls):  # type: ignore[arg-type]
-        name = f"{prefix}.{item.name}"
-        kind = hints[item.name]
+        name, kind = _path(prefix, item.name), hints[item.name]
         if (element := _element_of(kind)) is not None:
             built: list[Any] = []
             while any(full.startswith(f"{_element_name(name, len(built))}.") for full in values):
                 built.append(build(element, _element_name(name, len(built)), values))
             arguments[item.name] = tuple(built)
-            continue
-        nested = isinstance(kind, type) and dataclasses.is_dataclass(kind)
-        arguments[item.name] = build(kind, name, values) if nested else values[name]
+        elif dataclasses.is_dataclass(kind):
+            arguments[item.name] = build(kind, None if prefix is None else name, values)  # type: ignore[arg-type]
+        elif item.metadata and name in values:
+            arguments[item.name] = values[name]
     return cls(**arguments)
 
 
