@@ -25,7 +25,6 @@ from youbot_dynamics.arrays import Vector, array, positive_time, read_only, scal
 from youbot_dynamics.control.lq_tracking import matrix, weight
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.parameters import setting
 
 # A delay is a whole number of periods if it is one to this part of a period.
 _WHOLE = 1e-9
@@ -227,22 +226,13 @@ _FADED = 7.0  # response times after which what comes next no longer matters: ex
 
 @dataclass(frozen=True)
 class LqSettings:
-    """Behaviour of the LQ law of the base that can be tuned."""
+    """Times of the LQ law of the base, divided by the delay of the loop.
 
-    response: float = setting(
-        2.4,
-        "Time in which an error falls to 1/e once commands act, divided by the delay of the loop.",
-        "1",
-        (0.8, 20.0),
-        source="chosen: with 1.8 and 4 a loop with predictor oscillates at 1.5 times the delay and half the gain",
-    )
-    disturbance: float = setting(
-        6.0,
-        "Time in which a steady disturbance is estimated, divided by the delay of the loop.",
-        "1",
-        (1.5, 100.0),
-        source="chosen: as `response`, from the same runs",
-    )
+    With 1.8 and 4 a loop with predictor oscillates at 1.5 times the delay and half the gain.
+    """
+
+    response: float = 2.4  # in which an error falls to 1/e once commands act
+    disturbance: float = 6.0  # in which a steady disturbance is estimated
 
     def quicker(self, factor: float) -> LqSettings:
         """Settings that answer errors and disturbances sooner by a factor above 0."""
