@@ -272,7 +272,7 @@ class MockYoubot(Node):
         self.create_service(Empty, "base/switchOffMotors", lambda q, a: self._switch(False, a))
         self.create_service(Empty, "base/switchOnMotors", lambda q, a: self._switch(True, a))
         self.create_service(Trigger, "~/reset", self._on_reset)
-        self._diagnostics = Diagnostics(self, self._report)
+        Diagnostics(self, self._report)
         steady_timer(self, period / factor, self._on_timer)
         self.get_logger().info("ready")
 
