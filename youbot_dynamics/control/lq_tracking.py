@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import expm
 
 from youbot_dynamics.arrays import Vector, array, read_only, scalar
 from youbot_dynamics.errors import InputError
@@ -180,7 +181,7 @@ def _weights(thing: str, value: ArrayLike, steps: int, size: int, *, definite: b
 Timed = ArrayLike | Callable[[float], ArrayLike]
 
 _GAUSS = sqrt(3.0) / 6.0  # Gauss points of a step stand at 1/2 -+ this part of it
-_SMALL, _TERMS = 0.25, 12  # the series of an exponential of this norm, cut after so many terms, is exact to 1e-17
+_SMALL = 0.25  # norm of the logarithm of a transition that keeps its digits
 
 
 class Legs(NamedTuple):
@@ -252,7 +253,7 @@ class _Problem:
         turn = late @ early - early @ late
         back = -0.5 * spans * (early + late) - 0.5 * _GAUSS * spans**2 * turn
         doublings = max(0, ceil(log2(max(1.0, float(np.max(np.abs(back).sum(axis=1))) / _SMALL))))
-        transition = _small_exponential(back / 2.0**doublings)
+        transition = expm(back / 2.0**doublings)
         size = back.shape[1] // 2
         motion = _solved(transition[:, :size, :size], np.broadcast_to(np.eye(size), (len(back), size, size)))
         legs = Legs(motion, motion @ transition[:, :size, size:], transition[:, size:, :size] @ motion)
@@ -419,14 +420,6 @@ def track(
     for k in range(steps - 1, -1, -1):
         values[k] = legs.value(k, values[k + 1])
     return TrackingGains(read_only(times), read_only(values), problem, legs)
-
-
-def _small_exponential(rates: Vector) -> Vector:
-    """Exponentials (k, n, n) of matrices (k, n, n) of norm 0.25 at most, by their series."""
-    series = np.broadcast_to(np.eye(rates.shape[1]), rates.shape)
-    for term in range(_TERMS, 0, -1):
-        series = np.eye(rates.shape[1]) + rates @ series / term
-    return series
 
 
 def _solved(matrix: Vector, right: Vector) -> Vector:
