@@ -173,6 +173,18 @@ def yaws_of_quaternions(quaternions: ArrayLike) -> Vector:
     return yaws
 
 
+# Variance of what a planar base does not do, in the diagonal: z, roll, pitch.
+_PLANAR_COVARIANCE = 1e-6 * np.eye(6).ravel()
+_PLANAR_PLACES = np.array([6 * row + column for row in (0, 1, 5) for column in (0, 1, 5)])
+
+
+def covariance_in_space(covariance: Vector) -> Vector:
+    """Covariance (36,) of x, y, z, roll, pitch, yaw, by rows, from that of x, y, yaw (3, 3)."""
+    full = _PLANAR_COVARIANCE.copy()
+    full[_PLANAR_PLACES] = covariance.ravel()
+    return full
+
+
 def displacement_jacobians(displacement: ArrayLike) -> tuple[Vector, Vector]:
     """Jacobians of `pose_next = compose(pose, exponential(d))` for errors in the body frame.
 

@@ -15,7 +15,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.kinematics.planar import yaw_of_quaternion
+from youbot_dynamics.kinematics.planar import covariance_in_space, yaw_of_quaternion
 from youbot_dynamics.robot import doubled
 
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")  # of a service: Trigger.Response, SetBool.Response
 
-# Variance of what a planar base does not do: z, roll, pitch.
-_PLANAR_COVARIANCE = 1e-6 * np.eye(6).ravel()
 _SHORTEST_ODOMETRY = 4 + 8 + 2 * 8 + 8 * (7 + 36 + 6 + 36)  # [bytes], its frames without names
-_PLANAR_PLACES = np.array([6 * row + column for row in (0, 1, 5) for column in (0, 1, 5)])
 
 
 def answer(response: Answer, success: bool, message: str) -> Answer:
@@ -137,17 +134,10 @@ def odometry_message(
     message.pose.pose.orientation.z, message.pose.pose.orientation.w = sin(half), cos(half)
     message.twist.twist = twist_message(twist)
     if pose_covariance is not None:
-        message.pose.covariance = _six(pose_covariance)
+        message.pose.covariance = covariance_in_space(pose_covariance)
     if twist_covariance is not None:
-        message.twist.covariance = _six(twist_covariance)
+        message.twist.covariance = covariance_in_space(twist_covariance)
     return message
-
-
-def _six(covariance: Vector) -> Vector:
-    """Covariance (36,) of x, y, z, roll, pitch, yaw from that of x, y, yaw (3, 3)."""
-    full = _PLANAR_COVARIANCE.copy()
-    full[_PLANAR_PLACES] = covariance.ravel()
-    return full
 
 
 def values_of(message: JointState, values: Sequence[float], joints: Sequence[str]) -> Vector | None:

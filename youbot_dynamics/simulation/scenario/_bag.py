@@ -11,6 +11,7 @@ import numpy as np
 
 from youbot_dynamics import __version__
 from youbot_dynamics.arrays import Vector, made_of
+from youbot_dynamics.kinematics.planar import covariance_in_space
 from youbot_dynamics.recording import message_types as types
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.robot import Robot, values_of
@@ -20,7 +21,6 @@ from youbot_dynamics.simulation.scenario._drive import Drive
 EPOCH = 1_500_000_000  # [s] where the clock of a simulation begins in a bag, so that its stamps look like a clock's
 _AXES = ("x", "y", "yaw")
 _SLOWLY = 25  # passes of the driver's loop between two true temperatures
-_PLANAR_VARIANCE = 1e-6  # of what a planar base does not do
 
 
 def write_bag(drive: Drive, robot: Robot, folder: Path | str, feedback: bool = True) -> None:
@@ -84,7 +84,7 @@ def _readings(drive: Drive, robot: Robot) -> Iterator[_Row]:
             odometry = _odometry(report.stamp, report.pose, report.twist)
             yield message.received, "/driver/odom", types.ODOMETRY, odometry
     for time, state in zip(drive.odometry_time.tolist(), drive.odometry, strict=True):
-        covariances = _six(state.covariance), _six(state.twist_covariance)
+        covariances = covariance_in_space(state.covariance), covariance_in_space(state.twist_covariance)
         odometry = _odometry(state.stamp, state.pose, state.twist, *covariances)
         yield time, "/odom", types.ODOMETRY, odometry
 
@@ -128,13 +128,6 @@ def _joints(report: JointReport) -> bytes:
 
 def _odometry(stamp: float, pose: Vector, twist: Vector, *covariances: Vector) -> bytes:
     return types.odometry_cdr(_ns(stamp), ODOM_FRAME, BASE_FRAME, pose, twist, *covariances)
-
-
-def _six(covariance: Vector) -> Vector:
-    """Covariance (6, 6) of x, y, z, roll, pitch, yaw from that of x, y, yaw (3, 3)."""
-    full = _PLANAR_VARIANCE * np.eye(6)
-    full[np.ix_([0, 1, 5], [0, 1, 5])] = covariance
-    return full
 
 
 def _ns(time: float) -> int:
