@@ -18,9 +18,8 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.kinematics.planar import steps_of_path
 from youbot_dynamics.kinematics.roller_phase import mean_factor
 from youbot_dynamics.robot import load_robot
-from youbot_dynamics.simulation.mujoco_youbot._contact import ContactPlant
 from youbot_dynamics.simulation.mujoco_youbot._model import rollers_of
-from youbot_dynamics.simulation.mujoco_youbot._plant import MujocoPlant
+from youbot_dynamics.simulation.mujoco_youbot._plant import ContactPlant, MujocoPlant
 from youbot_dynamics.simulation.mujoco_youbot._youbot import MujocoBase
 from youbot_dynamics.simulation.truth import BaseTruth, load_truth
 

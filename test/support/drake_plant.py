@@ -11,8 +11,8 @@ import pytest
 
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.kinematics.planar import rotation, yaw_of_quaternion
-from youbot_dynamics.simulation.mujoco_youbot._contact import ContactPlant
 from youbot_dynamics.simulation.mujoco_youbot._model import BASE, TIMESTEP, contact_model
+from youbot_dynamics.simulation.mujoco_youbot._plant import ContactPlant
 from youbot_dynamics.simulation.truth import BaseTruth
 
 _WHEELS = ("wheel_joint_fl", "wheel_joint_fr", "wheel_joint_bl", "wheel_joint_br")

@@ -1,8 +1,10 @@
-"""The robot in MuJoCo in cycles of 1 ms: wheel speeds and arm currents in, motion out; no delay, no noise."""
+"""The robot on a floor in cycles of 1 ms: wheel speeds and arm currents in, motion out; no delay, no noise."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from math import cos, sin
 from typing import Any
 
 import numpy as np
@@ -11,16 +13,17 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.errors import InputError, ResourceError
-from youbot_dynamics.kinematics.planar import yaw_of_quaternion
-from youbot_dynamics.simulation.arm import Order, torque_of_current
+from youbot_dynamics.kinematics.planar import wrap, yaw_of_quaternion
+from youbot_dynamics.simulation.arm import Order, filter_share, torque_of_current
 from youbot_dynamics.simulation.arm import _controller as controller
-from youbot_dynamics.simulation.mujoco_youbot._contact import ContactPlant
-from youbot_dynamics.simulation.mujoco_youbot._model import contact_model
+from youbot_dynamics.simulation.base import drive_wheels
+from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP, contact_model, speed_loops
 from youbot_dynamics.simulation.mujoco_youbot._view import engine
 from youbot_dynamics.simulation.truth import BaseTruth
 
 _AMBIENT = 4  # place of the ambient temperature among the parameters of MuJoCo's motor
-_TOGETHER = 50  # cycles after which the housings are followed up: a two-thousandth of their time constants
+# Cycles after which yaw and housings are followed up: far less than half a turn, 1/2000 of their time constants.
+_TOGETHER = 50
 
 
 class ArmJoints:
@@ -64,7 +67,7 @@ class ArmJoints:
         self._torque_of_current = torque_of_current(arm)
         self._share = into / (into + out)  # of the winding's temperature in the one the housing tends to
         self._keeps = np.exp(-_TOGETHER * controller.STEP * (into + out) / capacity)
-        self._filter_share = controller.filter_share(speed_lag)
+        self._filter_share = filter_share(speed_lag)
         self._reported: Vector = np.zeros(len(names))
         self._housing: Vector = self._ambient.copy()
         self._cycles = 0
@@ -139,6 +142,96 @@ class ArmJoints:
         self._housing = tends_to + (self._housing - tends_to) * self._keeps
         self._model.actuator_dynprm[self._motors, _AMBIENT] = self._housing
         self._data.act[self._windings] = winding - self._housing
+
+
+class ContactPlant(ABC):
+    """Wheels driven by the twin's motors (`drive_wheels`), whatever engine computes the contacts.
+
+    The methods raise InputError for a wrong shape, a number that is not finite or a motion without bounds.
+
+    Args:
+        truth: the base.
+    """
+
+    def __init__(self, truth: BaseTruth) -> None:
+        self._filter_share = filter_share(truth.speed_lag)
+        self._loops = speed_loops(truth)
+        self._reference, self._lagging, self._torques = np.zeros(4), np.zeros(4), np.zeros(4)
+        self._reported, self._powered = np.zeros(4), True
+        self._commands, self._cycles = np.zeros((1, 4)), 0
+        self._yaw = 0.0
+
+    @property
+    @abstractmethod
+    def wheel_angles(self) -> Vector:
+        """Angles (4,) of FL, FR, RL, RR [rad], positive forward."""
+
+    @property
+    @abstractmethod
+    def wheel_speeds(self) -> Vector:
+        """Speeds (4,) [rad/s]."""
+
+    @abstractmethod
+    def _in_plane(self) -> tuple[Vector, Vector]:
+        """Pose (3,) of the point between the wheels [m, m, rad], yaw wrapped, and its speed (3,), both in the world."""
+
+    @abstractmethod
+    def _move(self, torques: Vector) -> None:
+        """Move on by one cycle with torques (4,) of the motors at the wheels [N m]."""
+
+    @property
+    def pose(self) -> Vector:
+        """Pose (3,) in the world of the point between the wheels [m, m, rad], yaw not wrapped."""
+        (x, y, heading), _ = self._in_plane()
+        self._yaw += wrap(heading - self._yaw)
+        return np.array([x, y, self._yaw])
+
+    @property
+    def twist(self) -> Vector:
+        """Body twist (3,) [m/s, m/s, rad/s]."""
+        (_, _, yaw), (vx, vy, turn) = self._in_plane()
+        return np.array([cos(yaw) * vx + sin(yaw) * vy, cos(yaw) * vy - sin(yaw) * vx, turn])
+
+    @property
+    def reported_wheel_speeds(self) -> Vector:
+        """Speeds (4,) behind the lag of the motor controllers [rad/s]."""
+        return self._reported.copy()
+
+    @property
+    def wheel_torques(self) -> Vector:
+        """Torques (4,) of the motors at the wheels [N m]."""
+        return self._torques.copy()
+
+    def switch_motors(self, on: bool) -> None:
+        """Motors of the wheels off: no torque; on again they hold what speed the wheels then have."""
+        if on and not self._powered:
+            self._reference, self._lagging = self.wheel_speeds, np.zeros(4)
+        self._powered = on
+
+    def take_commands(self, wheel_speeds: ArrayLike) -> None:
+        """Take the commanded wheel speeds (k, 4) of the next k cycles [rad/s]; the last row holds after them."""
+        self._commands, self._cycles = array("wheel_speeds", wheel_speeds, (None, 4)), 0
+        if len(self._commands) == 0:
+            raise InputError("wheel_speeds", got="no row", expected="one for each cycle")
+
+    def cycle(self) -> None:
+        """Move the whole robot on by 1 ms."""
+        if self._cycles % _TOGETHER == 0:
+            _ = self.pose
+        if self._powered:
+            command, speeds = self._commands[min(self._cycles, len(self._commands) - 1)], self.wheel_speeds
+            drive_wheels(self._loops, command, speeds, TIMESTEP, self._reference, self._lagging, self._torques)
+        else:
+            self._torques = np.zeros(4)
+        self._move(self._torques)
+        self._reported += self._filter_share * (self.wheel_speeds - self._reported)
+        self._cycles += 1
+
+    def advance(self, wheel_speeds: ArrayLike) -> None:
+        """Move on by k cycles with commanded wheel speeds (k, 4) [rad/s], an arm that moves without current."""
+        self.take_commands(wheel_speeds)
+        for _ in range(len(self._commands)):
+            self.cycle()
 
 
 _WHEELS = ("wheel_joint_fl", "wheel_joint_fr", "wheel_joint_bl", "wheel_joint_br")

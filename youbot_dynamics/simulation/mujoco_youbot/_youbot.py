@@ -13,9 +13,8 @@ from youbot_dynamics.robot import Driver, Robot
 from youbot_dynamics.simulation.arm import ArmDriver, Order, reachable
 from youbot_dynamics.simulation.base import DelayLine, SimulatedBase, counted_wheel_speeds
 from youbot_dynamics.simulation.driver_reports import checked_until
-from youbot_dynamics.simulation.mujoco_youbot._contact import ContactPlant
 from youbot_dynamics.simulation.mujoco_youbot._model import TIMESTEP
-from youbot_dynamics.simulation.mujoco_youbot._plant import ArmJoints, MujocoPlant
+from youbot_dynamics.simulation.mujoco_youbot._plant import ArmJoints, ContactPlant, MujocoPlant
 from youbot_dynamics.simulation.mujoco_youbot._view import open_window, picture
 from youbot_dynamics.simulation.truth import ArmTruth, BaseTruth
 
