@@ -5,9 +5,10 @@ Stamps are in ns, poses x, y, yaw [m, m, rad], twists vx, vy, wz [m/s, m/s, rad/
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -89,36 +90,7 @@ def type_hash_of(type_name: str) -> str:
 
 METADATA_RECORD = "youbot_dynamics"
 
-_NO_COVARIANCE = np.zeros(36)
-
-
-def _new(type_name: str, *values: object) -> Any:
-    create: Any = jazzy_types().types[type_name]
-    return create(*values)
-
-
-def _header(stamp_ns: int, frame_id: str) -> Any:
-    time = _new("builtin_interfaces/msg/Time", *divmod(int(stamp_ns), 1_000_000_000))
-    return _new("std_msgs/msg/Header", time, frame_id)
-
-
-def _vector(x: float, y: float, z: float) -> Any:
-    return _new("geometry_msgs/msg/Vector3", float(x), float(y), float(z))
-
-
-def _twist(twist: ArrayLike) -> Any:
-    vx, vy, wz = np.asarray(twist, dtype=np.float64)
-    return _new(TWIST, _vector(vx, vy, 0.0), _vector(0.0, 0.0, wz))
-
-
-def _pose(pose: ArrayLike) -> Any:
-    x, y, yaw = np.asarray(pose, dtype=np.float64)
-    turn = _new("geometry_msgs/msg/Quaternion", 0.0, 0.0, float(np.sin(yaw / 2.0)), float(np.cos(yaw / 2.0)))
-    return _new("geometry_msgs/msg/Pose", _new("geometry_msgs/msg/Point", float(x), float(y), 0.0), turn)
-
-
-def _bytes(message: Any, type_name: str) -> bytes:
-    return bytes(jazzy_types().serialize_cdr(message, type_name))
+_LITTLE_ENDIAN = b"\x00\x01\x00\x00"  # encapsulation of CDR, from whose end fields are aligned
 
 
 def joint_state_cdr(
@@ -130,25 +102,37 @@ def joint_state_cdr(
     frame_id: str = "",
 ) -> bytes:
     """Serialise a sensor_msgs/msg/JointState: k names and (k,) values; None leaves a field empty."""
-    values = [
-        np.ascontiguousarray(() if value is None else value, dtype=np.float64) for value in (position, velocity, effort)
-    ]
-    return _bytes(_new(JOINT_STATE, _header(stamp_ns, frame_id), list(names), *values), JOINT_STATE)
+    data = _head(stamp_ns, frame_id, tuple(names))
+    for values in (position, velocity, effort):
+        _add(data, () if values is None else values, counted=True)
+    return bytes(data)
+
+
+def float_cdr(value: float) -> bytes:
+    """Serialise a std_msgs/msg/Float64."""
+    return _LITTLE_ENDIAN + struct.pack("<d", value)
+
+
+def stamped_cdr(stamp_ns: int, frame_id: str, *values: float) -> bytes:
+    """Serialise a message of a header and numbers alone, such as sensor_msgs/msg/Temperature."""
+    data = _head(stamp_ns, frame_id)
+    _add(data, values)
+    return bytes(data)
 
 
 def twist_cdr(twist: ArrayLike) -> bytes:
     """Serialise a geometry_msgs/msg/Twist of a twist (3,)."""
-    return _bytes(_twist(twist), TWIST)
+    return _LITTLE_ENDIAN + struct.pack("<6d", *_twist(twist))
 
 
 def twist_stamped_cdr(stamp_ns: int, frame_id: str, twist: ArrayLike) -> bytes:
     """Serialise a geometry_msgs/msg/TwistStamped of a twist (3,)."""
-    return _bytes(_new(TWIST_STAMPED, _header(stamp_ns, frame_id), _twist(twist)), TWIST_STAMPED)
+    return stamped_cdr(stamp_ns, frame_id, *_twist(twist))
 
 
 def pose_stamped_cdr(stamp_ns: int, frame_id: str, pose: ArrayLike) -> bytes:
     """Serialise a geometry_msgs/msg/PoseStamped of a pose (3,)."""
-    return _bytes(_new(POSE_STAMPED, _header(stamp_ns, frame_id), _pose(pose)), POSE_STAMPED)
+    return stamped_cdr(stamp_ns, frame_id, *_pose(pose))
 
 
 def odometry_cdr(
@@ -164,18 +148,11 @@ def odometry_cdr(
 
     Covariances are (36,) or (6, 6), rows x, y, z, roll, pitch, yaw; None for zeros.
     """
-    covariances = [
-        _NO_COVARIANCE if covariance is None else np.array(covariance, dtype=np.float64).reshape(36)
-        for covariance in (pose_covariance, twist_covariance)
-    ]
-    message = _new(
-        ODOMETRY,
-        _header(stamp_ns, frame_id),
-        child_frame_id,
-        _new("geometry_msgs/msg/PoseWithCovariance", _pose(pose), covariances[0]),
-        _new("geometry_msgs/msg/TwistWithCovariance", _twist(twist), covariances[1]),
-    )
-    return _bytes(message, ODOMETRY)
+    data = _head(stamp_ns, frame_id) + _text(child_frame_id)
+    for values, covariance in ((_pose(pose), pose_covariance), (_twist(twist), twist_covariance)):
+        _add(data, values)
+        _add(data, np.zeros(36) if covariance is None else np.reshape(covariance, 36))
+    return bytes(data)
 
 
 def trajectory_cdr(
@@ -193,12 +170,43 @@ def trajectory_cdr(
     """
     rows = np.asarray(poses, dtype=np.float64)
     velocities = [None] * len(rows) if twists is None else list(np.asarray(twists, dtype=np.float64))
-    points = []
+    data = _head(stamp_ns, frame_id, (joint,)) + struct.pack("<I", len(rows))
     for time, pose, velocity in zip(np.asarray(times, dtype=np.float64), rows, velocities, strict=True):
-        placed = _pose(pose)
-        transform = _new("geometry_msgs/msg/Transform", _vector(pose[0], pose[1], 0.0), placed.orientation)
-        since = _new("builtin_interfaces/msg/Duration", *divmod(round(float(time) * 1e9), 1_000_000_000))
-        moving = [] if velocity is None else [_twist(velocity)]
-        points.append(_new("trajectory_msgs/msg/MultiDOFJointTrajectoryPoint", [transform], moving, [], since))
-    message = _new(MULTI_DOF_TRAJECTORY, _header(stamp_ns, frame_id), [joint], points)
-    return _bytes(message, MULTI_DOF_TRAJECTORY)
+        for values in (_pose(pose), () if velocity is None else _twist(velocity), ()):  # the last are accelerations
+            data += struct.pack("<I", len(values) > 0)
+            _add(data, values)
+        data += struct.pack("<iI", *divmod(round(float(time) * 1e9), 1_000_000_000))
+    return bytes(data)
+
+
+def _twist(twist: ArrayLike) -> Sequence[float]:
+    vx, vy, wz = np.asarray(twist, dtype=np.float64).tolist()
+    return vx, vy, 0.0, 0.0, 0.0, wz
+
+
+def _pose(pose: ArrayLike) -> Sequence[float]:
+    x, y, yaw = np.asarray(pose, dtype=np.float64).tolist()
+    return x, y, 0.0, 0.0, 0.0, float(np.sin(yaw / 2.0)), float(np.cos(yaw / 2.0))
+
+
+def _add(data: bytearray, values: ArrayLike, counted: bool = False) -> None:
+    """Append numbers at their alignment, if there are any, after their count if a message has that."""
+    numbers = np.ascontiguousarray(values, dtype="<f8").tobytes()
+    if counted:
+        data += struct.pack("<I", len(numbers) // 8)
+    if numbers:
+        data += bytes(-(len(data) - len(_LITTLE_ENDIAN)) % 8) + numbers
+
+
+def _head(stamp_ns: int, frame_id: str, *lists: tuple[str, ...]) -> bytearray:
+    """Header of a message, and lists of texts after it, filled up to a multiple of 4 bytes."""
+    data = bytearray(_LITTLE_ENDIAN + struct.pack("<iI", *divmod(int(stamp_ns), 1_000_000_000)) + _text(frame_id))
+    for texts in lists:
+        data += struct.pack("<I", len(texts)) + b"".join(map(_text, texts))
+    return data
+
+
+@lru_cache(maxsize=64)
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack("<I", len(data) + 1) + data + bytes(4 - len(data) % 4)
