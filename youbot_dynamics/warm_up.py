@@ -19,10 +19,7 @@ from youbot_dynamics.robot import Robot, load_robot
 
 if TYPE_CHECKING:
     from youbot_dynamics.dynamics.driven_base import DrivenBase
-    from youbot_dynamics.estimation.arm_ekf import ArmEkf
-    from youbot_dynamics.estimation.motor_heat import ArmTemperatures
-    from youbot_dynamics.estimation.payload import Payload
-    from youbot_dynamics.estimation.support import SupportEstimator
+    from youbot_dynamics.estimation.arm_estimator import ArmEstimator
     from youbot_dynamics.simulation.robot_driver import RobotDriver
 
 _STEP = 0.02  # [s]
@@ -101,24 +98,17 @@ def use_tracker(base: DrivenBase, period: float) -> None:
     compile_tracker(base, period)
 
 
-def use_filters(ekf: ArmEkf, payload: Payload, temperatures: ArmTemperatures, support: SupportEstimator | None) -> None:
-    """What arm_ekf runs on; the filters are of no use afterwards."""
-    tree = ekf.arm.tree
+def use_arm_estimator(estimator: ArmEstimator) -> None:
+    """What arm_ekf runs on; the estimator is of no use afterwards."""
+    tree, driver = estimator.arm.tree, estimator.robot.driver
     position = np.array([0.5 * (limit.lower + limit.upper) for limit in tree.limits])
     effort = tree.gravity_forces(position)
+    names, still = (*driver.arm_joints, *driver.wheel_joints), np.zeros(len(driver.wheel_joints))
     for k in range(60):
-        ekf.predict(1.0 + _STEP * k, effort)
-        ekf.update(position + 0.1 * _STEP * k)
-        payload.add(ekf.state)
-    temperatures.add(1.0, effort)
-    temperatures.add_voltage(np.ones(len(effort)), effort, np.zeros(len(effort)))
-    temperatures.add_temperature(np.full(len(effort), 25.0))
-    temperatures.add(1.0, effort)
-    temperatures.limits(1.0, 1.0)
-    if support is not None:
-        support.take_wheels(1.0, np.zeros(4), np.zeros(4))
-        support.take_arm(1.0, np.zeros(len(effort)))
-        support.support(1.0, position, np.zeros(len(effort)))
+        stamp, moved = 1.0 + _STEP * k, np.r_[position + 0.1 * _STEP * k, still]
+        estimator.take_states(stamp, names, (moved, 0.0 * moved, np.r_[effort, still]), stamp, stamp)
+        estimator.take_voltages(stamp, driver.arm_joints, [1.0] * len(effort))
+        estimator.take_temperatures(stamp, driver.arm_joints, [25.0] * len(effort))
 
 
 def use_driver(driver: RobotDriver) -> None:
@@ -127,16 +117,10 @@ def use_driver(driver: RobotDriver) -> None:
     driver.read()
 
 
-def _filters_of_sheets(robot: Robot) -> None:
-    from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmEkfTuning, ArmSensors
-    from youbot_dynamics.estimation.motor_heat import ArmTemperatures
-    from youbot_dynamics.estimation.payload import Payload
-    from youbot_dynamics.estimation.support import SupportEstimator, supports
+def _arm_estimator(robot: Robot) -> None:
+    from youbot_dynamics.estimation.arm_estimator import ArmEstimator
 
-    arm, tuning = robot.arm.model(), ArmEkfTuning()
-    ekf = ArmEkf(arm, ArmSensors.of_robot(robot), tuning)
-    support = SupportEstimator(robot) if supports(robot) else None
-    use_filters(ekf, Payload(arm, tuning), ArmTemperatures(robot.arm), support)
+    use_arm_estimator(ArmEstimator(robot))
 
 
 def _twin(robot: Robot) -> None:
@@ -149,7 +133,7 @@ def _twin(robot: Robot) -> None:
 
 # What each node runs on by the robot's sheets; what takes longest first.
 NODES: dict[str, Callable[[Robot], None]] = {
-    "arm_ekf": _filters_of_sheets,
+    "arm_ekf": _arm_estimator,
     "mock_youbot": _twin,
     "base_controller": _use_preview,
     "trajectory_tracker": lambda robot: use_tracker(robot.base.driven(), _STEP),

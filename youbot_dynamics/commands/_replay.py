@@ -16,10 +16,9 @@ from rich.table import Table
 
 from youbot_dynamics import __version__
 from youbot_dynamics.commands._terminal import announce, steps, table_console
-from youbot_dynamics.control.stamp_rhythm import RateLimiter
 from youbot_dynamics.errors import ParameterError, RecordingError
+from youbot_dynamics.estimation.arm_estimator import ArmMessages, Message
 from youbot_dynamics.estimation.arm_settings import ArmSettings
-from youbot_dynamics.estimation.friction_feedforward import FrictionFeedforward
 from youbot_dynamics.estimation.replay import ArmLog, ArmReplay, MotorReadings, replay_arm
 from youbot_dynamics.files import write_atomically, written_together
 from youbot_dynamics.identification.reading import (
@@ -36,7 +35,6 @@ from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Value, check_names, settings_from_values, settings_table
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.mcap_writer import BagWriter
-from youbot_dynamics.recording.message_types import JOINT_STATE, jazzy_types, joint_state_cdr
 from youbot_dynamics.report import JOINT_COLUMNS, joint_cells, replay_page
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import PREFIX, Robot, load_robot, robot_from_values, robot_table, values_of
@@ -49,17 +47,6 @@ _BAG = "estimates"
 _NODE = "arm_ekf"
 # Parameters of the node that do not apply to a log: frames, and those that ROS gives to every node.
 _ELSEWHERE = ("base_frame", "frame_prefix", "use_sim_time", "start_type_description_service")
-
-TEMPERATURE = "sensor_msgs/msg/Temperature"
-FLOAT = "std_msgs/msg/Float64"
-POINT, POINT_OF = "geometry_msgs/msg/PointStamped", "geometry_msgs/msg/Point"
-INERTIA, INERTIA_OF = "geometry_msgs/msg/InertiaStamped", "geometry_msgs/msg/Inertia"
-VECTOR = "geometry_msgs/msg/Vector3"
-_FRICTION_RATE = 50.0  # [Hz] as in node arm_ekf
-_PAYLOAD_RATE = 1.0  # [Hz] as in node arm_ekf
-_BASE_FRAME = "base_footprint"
-
-_Row = tuple[float, str, str, bytes]  # time [s], topic, type, message
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,82 +172,31 @@ def _write_estimates(folder: Path, replay: ArmReplay, robot: Robot, origin: int)
         RecordingError: the folder is not empty or cannot be written.
         ResourceError: rosbags or mcap is not installed.
     """
-    rows = [*_joints(replay, robot, origin), *_heat(replay, robot, origin), *_support(replay, robot, origin)]
-    with BagWriter(folder, {"youbot_dynamics": __version__, "robot_id": robot.robot_id}) as bag:
-        for time, topic, type_name, cdr in sorted(rows, key=lambda row: row[0]):
-            bag.add_topic(topic, type_name)
-            bag.write(topic, cdr, _ns(time, origin))
-
-
-def _ns(time: float, origin: int) -> int:
-    return origin + round(time * 1e9)
-
-
-def _joints(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
-    log, track = replay.log, replay.track
-    settings, limiter = replay.settings, RateLimiter(_FRICTION_RATE)
-    ahead = FrictionFeedforward(robot.arm.model(), settings.smoothing_speed, settings.feedforward_share)
-    for row in np.flatnonzero(track.taken & np.isfinite(track.position).all(axis=1)).tolist():
-        time = float(log.stamp[row])
-        stamp, speed = _ns(time, origin), track.speed[row]
-        cdr = joint_state_cdr(stamp, log.joints, track.position[row], speed, log.effort[row])
-        yield time, "/arm_1/estimated_joint_states", JOINT_STATE, cdr
-        if limiter.due(time):
-            friction = joint_state_cdr(stamp, log.joints, effort=track.friction_torque[row])
-            yield time, "/arm_1/friction", JOINT_STATE, friction
-            feedforward = joint_state_cdr(stamp, log.joints, effort=ahead.torque(speed))
-            yield time, "/arm_1/friction_feedforward", JOINT_STATE, feedforward
-
-
-def _heat(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
-    heat, joints = replay.heat, replay.log.joints
-    frames = robot.arm.model().tree.names
-    parts = (
-        ("winding", heat.winding, heat.winding_deviation),
-        ("housing", heat.housing, heat.housing_deviation),
+    messages = sorted(
+        _estimates(replay, ArmMessages(robot, replay.settings, "", "base_footprint", origin)), key=lambda row: row[0]
     )
-    for row, time in enumerate(heat.time.tolist()):
-        for part, temperature, deviation in parts:
-            for k, joint in enumerate(joints):
-                variance = float(deviation[row, k]) ** 2
-                header = _header(_ns(time, origin), frames[k])
-                cdr = _cdr(TEMPERATURE, header, float(temperature[row, k]), variance)
-                yield time, f"/arm_1/{joint}/{part}_temperature", TEMPERATURE, cdr
-    for time, torque in zip(heat.limit_time.tolist(), heat.torque, strict=True):
-        cdr = joint_state_cdr(_ns(time, origin), joints, effort=torque)
-        yield time, "/arm_1/torque_available", JOINT_STATE, cdr
+    with BagWriter(folder, {"youbot_dynamics": __version__, "robot_id": robot.robot_id}) as bag:
+        for ns, topic, type_name, cdr in messages:
+            bag.add_topic(f"/{topic}", type_name)
+            bag.write(f"/{topic}", cdr, ns)
 
 
-def _support(replay: ArmReplay, robot: Robot, origin: int) -> Iterator[_Row]:
-    """Yield the wheels of a base at rest, and once per second the payload where it is known."""
-    support, last_link = replay.support, robot.arm.model().tree.names[-1]
-    limiter = RateLimiter(_PAYLOAD_RATE)
-    for row, time in enumerate(support.time.tolist()):
-        ns, forces = _ns(time, origin), support.normal_forces[row]
-        if np.isfinite(forces).all():
-            cdr = joint_state_cdr(ns, robot.driver.wheel_joints, effort=forces)
-            yield time, "/wheel_normal_forces", JOINT_STATE, cdr
-            yield time, "/tip_over_margin", FLOAT, _cdr(FLOAT, float(forces.min()))
-            point = _made(POINT_OF, *support.centre_of_mass[row].tolist())
-            yield time, "/centre_of_mass", POINT, _cdr(POINT, _header(ns, _BASE_FRAME), point)
-        mass = float(support.payload[row])
-        if not np.isnan(mass) and limiter.due(time):
-            centre = _made(VECTOR, *support.payload_centre[row].tolist())
-            inertia = _made(INERTIA_OF, max(0.0, mass), centre, *[0.0] * 6)
-            yield time, "/payload", INERTIA, _cdr(INERTIA, _header(ns, last_link), inertia)
-
-
-def _made(type_name: str, *fields: object) -> object:
-    return jazzy_types().types[type_name](*fields)  # type: ignore[arg-type]
-
-
-def _header(stamp_ns: int, frame_id: str) -> object:
-    time = _made("builtin_interfaces/msg/Time", *divmod(stamp_ns, 1_000_000_000))
-    return _made("std_msgs/msg/Header", time, frame_id)
-
-
-def _cdr(type_name: str, *fields: object) -> bytes:
-    return bytes(jazzy_types().serialize_cdr(_made(type_name, *fields), type_name))
+def _estimates(replay: ArmReplay, messages: ArmMessages) -> Iterator[Message]:
+    """Messages of a replay; a payload only where it is known, wheel loads where the arm's URDF has a base."""
+    log, track, heat, support = replay.log, replay.track, replay.heat, replay.support
+    for row in np.flatnonzero(track.taken & np.isfinite(track.position).all(axis=1)).tolist():
+        estimates = track.position[row], track.speed[row], log.effort[row], track.friction_torque[row]
+        yield from messages.states(float(log.stamp[row]), *estimates)
+    temperatures = np.stack([heat.winding, heat.winding_deviation, heat.housing, heat.housing_deviation], axis=2)
+    for stamp, rows in zip(heat.time.tolist(), temperatures.tolist(), strict=True):
+        yield from messages.temperatures(stamp, rows)
+    for stamp, torque in zip(heat.limit_time.tolist(), heat.torque, strict=True):
+        yield messages.torques(stamp, torque)
+    for row, stamp in enumerate(support.time.tolist()):
+        if np.isfinite(support.normal_forces[row]).all():
+            yield from messages.support(stamp, support.normal_forces[row], support.centre_of_mass[row].tolist())
+        if not np.isnan(mass := float(support.payload[row])):
+            yield from messages.payload(stamp, mass, support.payload_centre[row].tolist())
 
 
 def replay_command(given: argparse.Namespace) -> int:

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.estimation import arm_health as intake
-from youbot_dynamics.estimation.arm_ekf import ArmBelief, ArmEkf, ArmSensors, ArmTrack
-from youbot_dynamics.estimation.arm_health import ERROR, ArmHealth, Finding, JointReading, heat_findings
+from youbot_dynamics.estimation.arm_ekf import ArmBelief, ArmEkf, ArmTrack
+from youbot_dynamics.estimation.arm_estimator import SAME_TIME, ArmEstimator, elapsed
+from youbot_dynamics.estimation.arm_health import ERROR, Finding, JointReading
 from youbot_dynamics.estimation.arm_settings import ArmSettings
-from youbot_dynamics.estimation.motor_heat import PERIOD, ArmTemperatures, HeatBelief
-from youbot_dynamics.estimation.payload import Payload
-from youbot_dynamics.estimation.support import SupportEstimator, supports
+from youbot_dynamics.estimation.motor_heat import PERIOD, HeatBelief
 from youbot_dynamics.robot import Robot
 
 
@@ -71,8 +70,6 @@ class ArmLog:
         return {**self.left_out, **{name: int(rows.sum()) for name, rows in flagged.items()}}
 
 
-_LONGEST_GAP = 1.0  # [s] between stamps; a longer one is a jump of the clock, and receive times give the duration
-_SAME_TIME = 0.01  # [s] tolerance between the stamps of a voltage and an effort
 _BETWEEN_LIMITS = 10  # steps: the limits cost far more computation than the temperature
 
 
@@ -91,22 +88,19 @@ class HeatTrack:
     counts: Mapping[str, int]  # numbers of voltages and sensor readings by outcome
 
 
-def _replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time: float, deviations: float) -> HeatTrack:
-    """Run the heat filters, which are changed; of the log's t messages those with stamps out of order are ignored.
-
-    `hold_time` and `deviations` are those of `ArmTemperatures.limits`.
-    """
-    rows = np.flatnonzero(track.taken)
-    stamp, effort = log.stamp[rows], log.effort[rows]
-    elapsed = _passed(stamp, log.received[rows])
-    passing = np.cumsum(elapsed)
+def _replay_heat(log: ArmLog, track: ArmTrack, estimator: ArmEstimator) -> HeatTrack:
+    """Run the heat filters, which are changed; of the log's t messages those with stamps out of order are ignored."""
+    heat, rows = estimator.temperatures, np.flatnonzero(track.taken)
+    stamp, received, effort = log.stamp[rows], log.received[rows], log.effort[rows]
+    passed = elapsed(np.diff(stamp, prepend=stamp[:1]), np.diff(received, prepend=received[:1]))
+    passing = np.cumsum(passed)
     pairs, unpaired = _paired(log.voltage, stamp)
     volts, sensors = deque(pairs), deque[tuple[float, Vector]]()
     if log.temperature is not None:
         sensors.extend(zip(log.temperature.stamp.tolist(), log.temperature.value, strict=True))
     start = float(stamp[0]) if len(rows) else float(log.stamp[0])
-    times, records = [start], [_temperatures(heat)]
-    limit_times, limits = [start], [heat.limits(hold_time, deviations)]
+    times, records = [start], [estimator.temperature_rows()]
+    limit_times, limits = [start], [estimator.limits_now()]
     begun, first = 0.0, 0
     while first < len(rows):
         # Up to the message that fills the period; if rounding misses it, one more message at a time.
@@ -114,7 +108,7 @@ def _replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time:
         while volts and volts[0][0] < end:
             row, volt = volts.popleft()
             heat.add_voltage(volt, effort[row], track.speed[rows[row]])
-        taken, stepped = heat.follow(elapsed[first:end], effort[first:end])
+        taken, stepped = heat.follow(passed[first:end], effort[first:end])
         first += taken
         if not stepped:
             continue
@@ -122,35 +116,18 @@ def _replay_heat(log: ArmLog, track: ArmTrack, heat: ArmTemperatures, hold_time:
         while sensors and sensors[0][0] <= now:
             heat.add_temperature(sensors.popleft()[1])
         times.append(now)
-        records.append(_temperatures(heat))
+        records.append(estimator.temperature_rows())
         if (len(times) - 1) % _BETWEEN_LIMITS == 0:
             limit_times.append(now)
-            limits.append(heat.limits(hold_time, deviations))
+            limits.append(estimator.limits_now())
     if (len(times) - 1) % _BETWEEN_LIMITS:
         limit_times.append(times[-1])
-        limits.append(heat.limits(hold_time, deviations))
-    winding, winding_deviation, housing, housing_deviation = np.moveaxis(np.array(records), 2, 0)
-    return HeatTrack(
-        np.array(times),
-        winding,
-        winding_deviation,
-        housing,
-        housing_deviation,
-        np.array(limit_times),
-        np.array([[motor.seconds for motor in motors] for motors in limits]),
-        np.array([[motor.torque for motor in motors] for motors in limits]),
-        {**heat.counts, "voltages without an effort": unpaired},
-    )
-
-
-def _temperatures(heat: ArmTemperatures) -> list[tuple[float, float, float, float]]:
-    return [(b.winding, b.winding_deviation, b.housing, b.housing_deviation) for b in heat.state]
-
-
-def _passed(stamp: Vector, received: Vector) -> Vector:
-    """Times (t,) since the previous message [s]: by stamps (t,), or receive times (t,) where stamps jump; first 0."""
-    by_stamp, by_arrival = np.diff(stamp, prepend=stamp[:1]), np.diff(received, prepend=received[:1])
-    return np.where((by_stamp > 0.0) & (by_stamp <= _LONGEST_GAP), by_stamp, np.maximum(by_arrival, 0.0))
+        limits.append(estimator.limits_now())
+    counts = {**heat.counts, "voltages without an effort": unpaired}
+    left = np.array([[(motor.seconds, motor.torque) for motor in motors] for motors in limits])
+    of = np.moveaxis(np.array(records), 2, 0)  # windings and housings, each with its deviations
+    at = np.array(limit_times)
+    return HeatTrack(np.array(times), of[0], of[1], of[2], of[3], at, left[..., 0], left[..., 1], counts)
 
 
 def _paired(voltage: MotorReadings | None, stamp: Vector) -> tuple[list[tuple[int, Vector]], int]:
@@ -158,12 +135,9 @@ def _paired(voltage: MotorReadings | None, stamp: Vector) -> tuple[list[tuple[in
     if voltage is None or not len(stamp):
         return [], 0
     order = np.argsort(stamp, kind="stable")
-    times = stamp[order]
-    after = np.minimum(np.searchsorted(times, voltage.stamp), len(stamp) - 1)
-    before = np.maximum(after - 1, 0)
-    nearest = np.where(np.abs(times[after] - voltage.stamp) < np.abs(times[before] - voltage.stamp), after, before)
-    near = np.abs(times[nearest] - voltage.stamp) <= _SAME_TIME
-    pairs = [(int(order[row]), volts) for row, volts in zip(nearest[near], voltage.value[near], strict=True)]
+    nearest = order[np.searchsorted(0.5 * (stamp[order][1:] + stamp[order][:-1]), voltage.stamp)]
+    near = np.abs(stamp[nearest] - voltage.stamp) <= SAME_TIME
+    pairs = zip(nearest[near].tolist(), voltage.value[near], strict=True)
     return sorted(pairs, key=lambda pair: pair[0]), int(np.count_nonzero(~near))
 
 
@@ -173,15 +147,10 @@ _OF_SIGNS = ("sign trap", "effort sign")
 
 
 def _findings_of_log(
-    log: ArmLog, track: ArmTrack, heat: HeatTrack, robot: Robot, counts: Mapping[str, int], margin: float
+    log: ArmLog, track: ArmTrack, heat: HeatTrack, estimator: ArmEstimator, counts: Mapping[str, int]
 ) -> tuple[Finding, ...]:
-    """All findings of the live node, the worst first; `counts` are numbers of messages and readings by outcome.
-
-    `margin` is that of `heat_findings`.
-    """
-    arm = robot.arm.model()
-    coulomb = np.array([friction.coulomb for friction in arm.friction])
-    health = ArmHealth(log.joints, coulomb, "the log")
+    """All findings of the live node, the worst first; `counts` are numbers of messages and readings by outcome."""
+    health = estimator.health
     findings: dict[str, Finding] = {}
     last_heard = last_look = -np.inf
     for row in np.flatnonzero(track.taken & np.isfinite(track.speed).all(axis=1)).tolist():
@@ -195,7 +164,7 @@ def _findings_of_log(
         health.compare(effort, track.torque_error[row], track.speed[row])
         if not 0.0 <= now - last_look < _LOOK:
             last_look = now
-            load = arm.tree.gravity_forces(track.position[row])
+            load = estimator.arm.tree.gravity_forces(track.position[row])
             findings |= {finding.name: finding for finding in health.findings(now, load, {})}
     if np.isfinite(last_heard):
         health.count(counts, last_heard)
@@ -206,13 +175,11 @@ def _findings_of_log(
     if "effort sign" in findings:
         remedy = "replay the log with those efforts inverted, and invert them in the driver"
         findings["effort sign"] = dataclasses.replace(findings["effort sign"], remedy=remedy)
-    ordered = sorted(
-        [*findings.values(), *_of_heat(log, heat, robot, margin)], key=lambda finding: finding.level != ERROR
-    )
-    return tuple(ordered)
+    found = [*findings.values(), *_of_heat(heat, estimator)]
+    return tuple(sorted(found, key=lambda finding: finding.level != ERROR))
 
 
-def _of_heat(log: ArmLog, heat: HeatTrack, robot: Robot, margin: float) -> tuple[Finding, ...]:
+def _of_heat(heat: HeatTrack, estimator: ArmEstimator) -> tuple[Finding, ...]:
     """Findings on the motors at their highest temperatures."""
     beliefs, seconds = [], []
     for k, row in enumerate(np.argmax(heat.winding, axis=0).tolist()):
@@ -221,8 +188,7 @@ def _of_heat(log: ArmLog, heat: HeatTrack, robot: Robot, margin: float) -> tuple
         beliefs.append(HeatBelief(float(heat.time[row]), *winding, *housing, math.nan))
         near = int(np.argmin(np.abs(heat.limit_time - heat.time[row])))
         seconds.append(float(heat.seconds[near, k]))
-    limits = [joint.motor.winding_temperature_limit for joint in robot.arm.joints]
-    return heat_findings(log.joints, beliefs, limits, seconds, margin)
+    return estimator.heat_findings(beliefs, seconds)
 
 
 _LOADS_RATE = 20.0  # [Hz] at which messages are used; payload and wheel loads change more slowly
@@ -240,29 +206,23 @@ class SupportTrack:
     centre_of_mass: Vector  # (s, 3) of the whole robot in base_footprint [m]
 
 
-def _replay_support(log: ArmLog, track: ArmTrack, robot: Robot, payload: Payload, lag: float) -> SupportTrack:
-    """Estimate the payload, without prior data, and the wheel loads, as `SupportEstimator`."""
-    support = SupportEstimator(robot, lag) if supports(robot) else None
+def _replay_support(log: ArmLog, track: ArmTrack, estimator: ArmEstimator) -> SupportTrack:
+    """Estimate the payload, without prior data, and the wheel loads."""
     rows, last, looked = [], -np.inf, 0
     for row in np.flatnonzero(track.taken & np.isfinite(track.speed).all(axis=1)).tolist():
         stamp = float(log.stamp[row])
         if 0.0 <= stamp - last < 1.0 / _LOADS_RATE - 1e-3:
             continue
         last = stamp
-        payload.add(_belief(stamp, track, row))
-        if support is not None:
-            support.take_arm(stamp, track.speed[row])
+        belief = _belief(stamp, track, row)
+        estimator.weigh(belief)
         looked += 1
         if looked % _EACH:
             continue
-        belief = payload.state
-        loads = np.full(7, np.nan)
-        if support is not None:
-            support.carry(belief)
-            estimate = support.support(stamp, track.position[row], track.speed[row])
-            loads = np.r_[estimate.normal_forces, estimate.centre_of_mass]
-        mass = belief.mass if belief.identifiable else np.nan
-        rows.append(np.r_[stamp, mass, belief.centre, loads])
+        payload, support = estimator.payload.state, estimator.support_at(belief)
+        loads = np.full(7, np.nan) if support is None else np.r_[support.normal_forces, support.centre_of_mass]
+        mass = payload.mass if payload.identifiable else np.nan
+        rows.append(np.r_[stamp, mass, payload.centre, loads])
     table = np.array(rows).reshape(-1, 12)
     return SupportTrack(table[:, 0], table[:, 1], table[:, 2:5], table[:, 5:9], table[:, 9:])
 
@@ -338,24 +298,17 @@ def replay_arm(
         InputError: a log of another number of joints than the robot's arm.
     """
     used, report = ArmSettings() if settings is None else settings, (lambda _: None) if step is None else step
-    arm = robot.arm.model()
-    sensors = ArmSensors.of_robot(robot, used.effort_noise, robot.driver.stamp_jitter)
-    ekf = ArmEkf(arm, sensors, used.filter)
+    estimator = ArmEstimator(robot, used, topic="the log")
     report("filtering the joints")
-    stiffness = np.array([friction.sigma0 for friction in arm.friction])
-    track, deviations = _follow(ekf, log, stiffness)
+    stiffness = np.array([friction.sigma0 for friction in estimator.arm.friction])
+    track, deviations = _follow(estimator.ekf, log, stiffness)
     report("computing the motor temperatures")
-    warmth = ArmTemperatures(
-        robot.arm, used.first_temperature, used.heat, used.temperature_sensor, used.temperature_noise
-    )
-    heat = _replay_heat(log, track, warmth, used.hold_time, used.heat_deviations)
+    heat = _replay_heat(log, track, estimator)
     report("estimating the payload")
-    payload = Payload(arm, used.filter, used.payload.of_arm(robot.arm))
-    support = _replay_support(log, track, robot, payload, used.support_lag)
+    support = _replay_support(log, track, estimator)
     report("checking for faults")
-    counts = {**ekf.counts, **log.counts, **heat.counts}
-    counts["starts after a gap"] = max(0, counts.pop("starts") - 1)
-    findings = _findings_of_log(log, track, heat, robot, counts, used.hot_margin)
+    counts = {**estimator.counts_of_filter, **log.counts, **heat.counts}
+    findings = _findings_of_log(log, track, heat, estimator, counts)
     summary = tuple(_summary(k, log, track, heat) for k in range(len(log.joints)))
     bristle = stiffness * track.bristle
     return ArmReplay(log, track, bristle, deviations, heat, support, used, summary, findings, counts)
