@@ -15,13 +15,14 @@ from replay_logs import ARM, STATES, WHEELS, nanoseconds, write_log, write_text
 from youbot_dynamics.commands._replay import LEFT_OUT, open_log, read_node
 from youbot_dynamics.errors import InputError, YoubotDynamicsError
 from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmEkfTuning, ArmSensors
+from youbot_dynamics.estimation.arm_estimator import ArmEstimator
 from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.motor_heat import ArmTemperatures
 from youbot_dynamics.estimation.replay import ArmLog, ArmReplay, MotorReadings, replay_arm
 from youbot_dynamics.estimation.support import Carried, SupportModel
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
-from youbot_dynamics.recording.message_types import JOINT_STATE
+from youbot_dynamics.recording.message_types import JOINT_STATE, jazzy_types
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,23 @@ def test_it_believes_what_the_filter_believes_message_by_message(run: Run, repla
         np.testing.assert_allclose(state.friction_torque, replay.track.friction_torque[k], rtol=1e-12)
     np.testing.assert_array_equal(np.sqrt(np.diag(state.covariance))[5:10], replay.deviations.speed[-1])
     assert replay.counts["messages taken in"] == len(run.stamp)
+
+
+def test_it_shows_what_the_node_would_have_published(run: Run, replay: ArmReplay) -> None:
+    """The estimator of the node gets the messages one by one, wheels and arm on one topic as from the driver."""
+    node, states = ArmEstimator(ROBOT), jazzy_types().deserialize_cdr
+    speeds, windings = [], []
+    for k in range(len(run.stamp)):
+        stamp, still = float(run.stamp[k]), [np.zeros(4)] * 2
+        assert not node.take_states(stamp, WHEELS, (*still, ()), stamp, stamp)
+        made = node.take_states(stamp, ARM, (run.position[k], run.velocity[k], run.effort[k]), stamp, stamp)
+        speeds += [states(cdr, kind).velocity for _, topic, kind, cdr in made if "estimated" in topic]
+        windings += [states(cdr, kind).temperature for _, topic, kind, cdr in made if f"{ARM[1]}/winding" in topic]
+    np.testing.assert_array_equal(speeds, replay.track.speed)
+    np.testing.assert_allclose(windings, replay.heat.winding[1:, 1], rtol=1e-12)
+    shared = {name: count for name, count in replay.counts.items() if name != LEFT_OUT}
+    assert {name: node.counts[name] for name in shared} == shared
+    assert not node.findings(float(run.stamp[-1])) and node.lowest is not None
 
 
 def test_its_speeds_are_nearer_to_the_truth_than_the_drivers(run: Run, replay: ArmReplay) -> None:

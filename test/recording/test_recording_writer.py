@@ -15,7 +15,17 @@ import pytest
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
-from youbot_dynamics.recording.message_types import definition_of, jazzy_types, joint_state_cdr, odometry_cdr, twist_cdr
+from youbot_dynamics.recording.message_types import (
+    MULTI_DOF_TRAJECTORY,
+    definition_of,
+    float_cdr,
+    jazzy_types,
+    joint_state_cdr,
+    odometry_cdr,
+    stamped_cdr,
+    trajectory_cdr,
+    twist_cdr,
+)
 
 START = 1_700_000_000_000_000_000
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -46,6 +56,27 @@ def test_a_bag_is_read_back_by_the_reader_of_rosbags(tmp_path: Path) -> None:
     assert qos.reliability == QosReliability.BEST_EFFORT and qos.depth == 5
     assert qos.durability == QosDurability.TRANSIENT_LOCAL
     assert custom == {"robot_id": "yb-7"}
+
+
+def test_messages_are_serialized_as_by_rosbags() -> None:
+    """With texts of every length modulo the alignment, and lists that are empty."""
+    store = jazzy_types()
+
+    def again(cdr: bytes, kind: str) -> bytes:
+        return bytes(store.serialize_cdr(store.deserialize_cdr(cdr, kind), kind))
+
+    for k in range(6):
+        frame, names, values = "f" * k, [f"{'j' * n}{n}" for n in range(k)], np.arange(float(k))
+        poses = np.arange(3.0 * k).reshape(k, 3)
+        for cdr, kind in (
+            (joint_state_cdr(START, names, values, None, values, frame), JOINT_STATE),
+            (stamped_cdr(START, frame, 1.0, 2.0), "sensor_msgs/msg/Temperature"),
+            (stamped_cdr(START, frame, *range(10)), "geometry_msgs/msg/InertiaStamped"),
+            (float_cdr(0.1), "std_msgs/msg/Float64"),
+            (odometry_cdr(START, frame, "b" * (k + 1), (1, 2, 3), (4, 5, 6)), ODOMETRY),
+            (trajectory_cdr(START, frame, "b" * k, values, poses, poses if k % 2 else None), MULTI_DOF_TRAJECTORY),
+        ):
+            assert cdr == again(cdr, kind)
 
 
 def test_metadata_has_the_fields_and_kinds_rosbag2_reads(tmp_path: Path) -> None:
