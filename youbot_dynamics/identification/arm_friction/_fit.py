@@ -21,10 +21,10 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._joint_fit import (
     AGAINST,
-    TOTAL,
     JointFit,
     joint_fit,
     refused_joint,
+    speed_of,
     total_friction,
     with_drift,
     with_power,
@@ -46,8 +46,6 @@ from youbot_dynamics.identification.arm_friction._windows import shortest
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
-    Unknown,
-    judge,
     refusal,
 )
 from youbot_dynamics.identification.signals import ArmSignals
@@ -232,38 +230,19 @@ def _with_window_errors(identification: ArmFriction, finer: ArmFriction) -> ArmF
     """The identification with the change in another fit, as by shorter windows, added to each value's error."""
     if identification.fit is None or finer.fit is None:
         return identification
-    fit, joints = identification.fit, []
-    unknowns = {unknown.name: unknown for unknown in fit.unknowns}
-    finer_values = {estimate.name: estimate.value for joint in finer.joints for estimate in joint.estimates}
+    joints = []
+    values = {estimate.name: estimate.value for joint in finer.joints for estimate in joint.estimates}
     rows = {finer.model.joint_names[row.joint]: (k, row) for k, row in enumerate(finer.rows)}
     first = len(finer.values) - len(PARTS) * len(rows)
-
-    def widen(estimate: Estimate, unknown: Unknown, finer_value: float) -> Estimate:
-        if not (estimate.identified and math.isfinite(finer_value)):
-            return estimate
-        error = math.hypot(estimate.standard_error, estimate.value - finer_value)
-        return judge(unknown, estimate.value, error, fit.half_width(error))
-
     for joint in identification.joints:
         if joint.name not in rows:  # refused by the shorter windows
             joints.append(finer[joint.name])
             continue
-        estimates = tuple(
-            widen(
-                estimate,
-                unknowns.get(estimate.name, Unknown(estimate.name, estimate.unit)),
-                finer_values.get(estimate.name, math.nan),
-            )
-            for estimate in joint.estimates
-        )
-        totals = []
-        for estimate in joint.totals:
-            (k, row), speed = rows[joint.name], float(estimate.name.rsplit("_", 1)[1])
-            finer_total = total_friction(finer.fit, joint.name, row, speed, first + len(PARTS) * k)
-            totals.append(
-                widen(estimate, Unknown(estimate.name, estimate.unit, low=0.0, resolution=TOTAL), finer_total.value)
-            )
-        joints.append(dataclasses.replace(joint, estimates=estimates, totals=tuple(totals)))
+        k, row = rows[joint.name]
+        for total in joint.totals:
+            finer_total = total_friction(finer.fit, joint.name, row, speed_of(total), first + len(PARTS) * k)
+            values[total.name] = finer_total.value
+        joints.append(joint.widened(identification.fit, values))
     return dataclasses.replace(identification, joints=tuple(joints))
 
 

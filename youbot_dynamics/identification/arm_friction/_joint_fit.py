@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ _NEGATIVE_COULOMB = (
 )
 # Friction that falls as a gear warms up begins further from its mean than a straight line does, by about this factor.
 _WARMING = 1.25
-TOTAL = 0.01  # [N m] interval that is narrow enough for any total friction
+_ANY_TOTAL = 0.01  # [N m] interval that is narrow enough for any total friction
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,29 @@ class JointFit:
     def __getitem__(self, name: str) -> Estimate:
         """Estimate by its name without that of the joint: "coulomb", "viscous", "stribeck", "offset"."""
         return {estimate.name: estimate for estimate in self.estimates}[f"{self.name}_{name}"]
+
+    def widened(self, fit: Fit, values: Mapping[str, float], reason: str = "") -> JointFit:
+        """The fit with the differences from other `values` by name in its errors, see `Fit.widened`."""
+
+        def wider(estimate: Estimate, unknown: Unknown) -> Estimate:
+            return fit.widened(estimate, unknown, values.get(estimate.name, math.nan) - estimate.value, reason)
+
+        unknowns = {unknown.name: unknown for unknown in fit.unknowns}
+        estimates = tuple(
+            wider(estimate, unknowns.get(estimate.name, Unknown(estimate.name, estimate.unit)))
+            for estimate in self.estimates
+        )
+        totals = tuple(wider(total, _total(total.name)) for total in self.totals)
+        return dataclasses.replace(self, estimates=estimates, totals=totals)
+
+
+def _total(name: str) -> Unknown:
+    return Unknown(name, "N m", low=0.0, resolution=_ANY_TOTAL)
+
+
+def speed_of(total: Estimate) -> float:
+    """Speed of a total friction [rad/s]."""
+    return float(total.name.rsplit("_", 1)[1])
 
 
 def refused_joint(joint: str, reason: str) -> JointFit:
@@ -97,7 +121,7 @@ def total_friction(fit: Fit, name: str, row: JointRows, speed: float, first: int
         )
     part = slice(first, first + len(PARTS))
     columns = np.where(np.isfinite(fit.values[part]), columns, 0.0)
-    unknown = Unknown(f"{name}_total_at_{speed:.3g}", "N m", low=0.0, resolution=TOTAL)
+    unknown = _total(f"{name}_total_at_{speed:.3g}")
     if not np.any(columns):
         return undetermined(unknown, _CONSTANT)
     matrix = np.zeros((1, len(fit.unknowns)))
@@ -112,28 +136,17 @@ def total_friction(fit: Fit, name: str, row: JointRows, speed: float, first: int
 def with_power(joint: JointFit, row: JointRows, other: Fit, term: int, exponent: float) -> JointFit:
     """The joint with the changes by a power of the speed, unknown number `term` < 0 of another fit, in its errors."""
     coefficient, error = other.values[term], other.half_width(math.sqrt(other.covariance[term, term]))
-    reason = refusal(
+    reason = (
         "friction does not follow Coulomb + viscous (+ Stribeck): the torques also contain a term of "
         f"{coefficient:.2g} +-{error:.2g} N m times |v|^{exponent:g}, v in rad/s"
     )
-    unknowns = {unknown.name: (k, unknown) for k, unknown in enumerate(other.unknowns)}
-
-    def widened(estimate: Estimate, unknown: Unknown, value: float) -> Estimate:
-        error = math.hypot(estimate.standard_error, value - estimate.value)
-        if not (estimate.identified and math.isfinite(error)):
-            return estimate
-        wider = judge(unknown, estimate.value, error, other.half_width(error))
-        return wider if wider.identified else dataclasses.replace(wider, verdict=reason)
-
-    estimates, totals = [], []
-    for estimate in joint.estimates:
-        number, unknown = unknowns[estimate.name]
-        estimates.append(widened(estimate, unknown, float(other.values[number])))
+    names = [unknown.name for unknown in other.unknowns]
+    values = dict(zip(names, other.values.tolist(), strict=True))
     for total in joint.totals:
-        speed, unknown = float(total.name.rsplit("_", 1)[1]), Unknown(total.name, total.unit, low=0.0, resolution=TOTAL)
-        value = total_friction(other, joint.name, row, speed, unknowns[joint.estimates[0].name][0]).value
-        totals.append(widened(total, unknown, value + coefficient * speed**exponent))
-    return dataclasses.replace(joint, estimates=tuple(estimates), totals=tuple(totals))
+        speed = speed_of(total)
+        rest = total_friction(other, joint.name, row, speed, names.index(joint.estimates[0].name))
+        values[total.name] = rest.value + coefficient * speed**exponent
+    return joint.widened(other, values, reason)
 
 
 def with_drift(joint: JointFit, other: Fit, term: int, quantity: str) -> JointFit:
@@ -143,29 +156,11 @@ def with_drift(joint: JointFit, other: Fit, term: int, quantity: str) -> JointFi
     """
     change = float(other.values[term])
     begin, end = (joint[quantity].value + sign * change for sign in (-1.0, 1.0))
-    reason = refusal(
+    reason = (
         f"the {quantity} friction of the joint changes from {begin:.3g} to {end:.3g} {joint[quantity].unit} within a "
         "recording, as when a gear warms up; needed: a recording of the warm joint"
     )
-
-    def widened(estimate: Estimate, unknown: Unknown, share: float) -> Estimate:
-        if not estimate.identified:
-            return estimate
-        error = math.hypot(estimate.standard_error, _WARMING * change * share)
-        wider = judge(unknown, estimate.value, error, other.half_width(error))
-        return wider if wider.identified else dataclasses.replace(wider, verdict=reason)
-
-    unknowns = {unknown.name: unknown for unknown in other.unknowns}
-    estimates = tuple(
-        widened(estimate, unknowns[estimate.name], 1.0) if estimate.name == f"{joint.name}_{quantity}" else estimate
-        for estimate in joint.estimates
-    )
-    totals = tuple(
-        widened(
-            total,
-            Unknown(total.name, total.unit, low=0.0, resolution=TOTAL),
-            1.0 if quantity == "coulomb" else float(total.name.rsplit("_", 1)[1]),
-        )
-        for total in joint.totals
-    )
-    return dataclasses.replace(joint, estimates=estimates, totals=totals)
+    values = {joint[quantity].name: joint[quantity].value + _WARMING * change}
+    for total in joint.totals:
+        values[total.name] = total.value + _WARMING * change * (1.0 if quantity == "coulomb" else speed_of(total))
+    return joint.widened(other, values, reason)

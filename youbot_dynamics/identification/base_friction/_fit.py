@@ -30,9 +30,7 @@ from youbot_dynamics.identification.least_squares import (
     Unknown,
     accumulate,
     fit,
-    judge,
     merge,
-    refusal,
     undetermined,
 )
 
@@ -117,7 +115,7 @@ def with_shape_errors(friction: BaseFriction, sums: BlockSums) -> BaseFriction:
 
 def _with_power(friction: BaseFriction, other: Fit, exponent: float) -> BaseFriction:
     """The friction with the changes of its values in another fit, with a power of the speed, as additional errors."""
-    reason = refusal(
+    reason = (
         f"friction does not follow Coulomb + viscous: the forces also contain a term of |v|^{exponent:g}, and the "
         "value depends on it"
     )
@@ -125,15 +123,11 @@ def _with_power(friction: BaseFriction, other: Fit, exponent: float) -> BaseFric
     wheels = _wheel_viscous(other, friction.model) if friction.model.each_wheel else ()
     values = {name: float(other.values[k]) for k, name in enumerate(unknown.name for unknown in other.unknowns)}
     values |= {estimate.name: estimate.value for estimate in wheels}
-
-    def widened(estimate: Estimate) -> Estimate:
-        error = math.hypot(estimate.standard_error, values[estimate.name] - estimate.value)
-        if not (estimate.identified and math.isfinite(error)):
-            return estimate
-        wider = judge(unknowns[estimate.name], estimate.value, error, other.half_width(error))
-        return wider if wider.identified else replace(wider, verdict=reason)
-
-    return replace(friction, estimates=tuple(widened(estimate) for estimate in friction.estimates))
+    estimates = tuple(
+        other.widened(estimate, unknowns[estimate.name], values[estimate.name] - estimate.value, reason)
+        for estimate in friction.estimates
+    )
+    return replace(friction, estimates=estimates)
 
 
 def of_model(sums: BlockSums, model: FrictionModel) -> BlockSums:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -265,6 +265,18 @@ class Fit:
     def half_width(self, standard_error: float) -> float:
         """Half-width of the 95 % interval for that standard error."""
         return student(self.freedom) * standard_error
+
+    def widened(self, estimate: Estimate, unknown: Unknown, extra: float, reason: str = "") -> Estimate:
+        """The estimate with an independent error `extra` [its unit] more, judged anew.
+
+        An estimate that is not identified stays as it is, as does any if `extra` is not finite. `reason`, if given, is
+        that of a refusal.
+        """
+        error = math.hypot(estimate.standard_error, extra)
+        if not (estimate.identified and math.isfinite(error)):
+            return estimate
+        wider = verdict.judge(unknown, estimate.value, error, self.half_width(error))
+        return replace(wider, verdict=verdict.refusal(reason)) if reason and not wider.identified else wider
 
     def combination(self, matrix: ArrayLike, unknowns: Sequence[Unknown]) -> tuple[Estimate, ...]:
         """Estimates of m linear combinations, matrix (m, p) @ values, with their own intervals and verdicts.

@@ -19,7 +19,6 @@ from youbot_dynamics.identification.least_squares import (
     Fit,
     Rows,
     Unknown,
-    judge,
     least_squares,
     undetermined,
 )
@@ -115,13 +114,8 @@ def identify_armature(
     lag_voltage = values[1] * (np.interp(means[0] - _SPEED_LAG, means[0], means[2]) - means[2])
     lag_errors, *_ = np.linalg.lstsq(table, lag_voltage, rcond=None)
     gain_errors = GAIN * values * (math.sqrt(2.0), 1.0)  # R is a ratio of voltage and current, K of voltage and speed
-    estimates = []
-    for estimate, unknown, shared_error in zip(fit.estimates, unknowns, np.hypot(lag_errors, gain_errors), strict=True):
-        error = math.hypot(estimate.standard_error, float(shared_error))
-        estimates.append(
-            judge(unknown, estimate.value, error, fit.half_width(error)) if estimate.identified else estimate
-        )
-    return Armature(estimates[0], estimates[1], explained, fit)
+    resistance, torque_constant = map(fit.widened, fit.estimates, unknowns, np.hypot(lag_errors, gain_errors).tolist())
+    return Armature(resistance, torque_constant, explained, fit)
 
 
 def _unsigned(table: Vector, voltage: Vector, residual: Vector) -> bool:
