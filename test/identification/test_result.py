@@ -6,11 +6,12 @@ import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from youbot_dynamics import __version__, files
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.finding import Finding, FitCurve
 from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, Unknown, undetermined
 from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.identification.result import SCHEMA_VERSION, Result, Skipped, within_ranges, write_result
@@ -140,3 +141,12 @@ def test_the_same_result_gives_the_same_bytes(tmp_path: Path) -> None:
         write_result(tmp_path / name, result(identified("x"), identified("y")))
         written.append([(tmp_path / name / file).read_bytes() for file in ("result.yaml", "result.json")])
     assert written[0] == written[1]
+
+
+@pytest.mark.parametrize(("readings", "kept"), [(7999, 7999), (8000, 4000), (15000, 5000)])
+def test_a_long_curve_is_thinned(readings: int, kept: int):
+    time = np.arange(float(readings))
+    curve = FitCurve("Curve", "motion", "m", time, 2.0 * time, 3.0 * time, "model", reference=-time)
+    assert len(curve.time) == kept and curve.band is None
+    assert np.array_equal(curve.measured, 2.0 * curve.time) and np.array_equal(curve.modelled, 3.0 * curve.time)
+    assert curve.reference is not None and np.array_equal(curve.reference, -curve.time)

@@ -51,9 +51,12 @@ class Finding:
         return self.name.startswith(f"{PREFIX}.")
 
 
+_MOST_POINTS = 4000  # of a curve, about: one with twice as many keeps every second
+
+
 @dataclass(frozen=True, eq=False)
 class FitCurve:
-    """A model and the measurement it was fitted to, for the report."""
+    """A model and the measurement it was fitted to, for the report; long ones are thinned."""
 
     title: str  # such as "Channel x" or "arm_joint_4"
     quantity: str  # such as "motion" or "torque"
@@ -68,6 +71,14 @@ class FitCurve:
     detail: float = 0.0  # length of the part shown in a second plot [s], 0 for none
     caption: str = ""  # caption, such as the value and its verdict
     held_out: bool = False  # whether the model was fitted to other data
+
+    def __post_init__(self) -> None:
+        """Thin the columns evenly."""
+        stride = max(1, len(self.time) // _MOST_POINTS)
+        for name in ("time", "measured", "modelled", "band", "reference"):
+            column = getattr(self, name)
+            if column is not None and stride > 1:
+                object.__setattr__(self, name, column[::stride].copy())
 
 
 @dataclass(frozen=True, eq=False)

@@ -125,10 +125,7 @@ class ArmFriction:
         row = self.rows[k]
         table = joint_regressors(self.rows, k, row, self.base, self.offsets, self.scaled)
         assert self.fit is not None  # rows exist only with a fit
-        covariance = np.nan_to_num(self.fit.covariance)
-        variance = np.einsum("ri,ij,rj->r", table, covariance, table)
-        half_width = self.fit.half_width(1.0) * np.sqrt(np.maximum(variance, 0.0))
-        return row.known + table @ self.values, half_width
+        return row.known + table @ self.values, self.fit.band(table)
 
     def explained_in(self, recordings: Sequence[ArmSignals]) -> dict[str, float]:
         """R^2 of the torque of each joint in recordings that were not fitted, or parts of them, for validation."""

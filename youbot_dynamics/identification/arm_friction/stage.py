@@ -28,7 +28,6 @@ STAGE = "arm_friction"
 _PARAMETERS = ("coulomb", "viscous")  # fitted together with the bodies; sigma0 and sigma1 come from reversals
 _LONGEST = 3600.0  # total length of readings fitted together [s]; more adds little information and fills the memory
 _FEWEST_FOR_BODIES = 200  # windows, 20 s of one joint sliding
-_MOST_POINTS = 3000  # of a curve
 # Factors between the efforts and the torques of the links in the robot file: beyond the first no load or scatter of
 # torque constants explains the efforts, beyond the second the friction of the joint is refused.
 _SUSPECT, _WRONG = 1.8, 3.0
@@ -282,7 +281,7 @@ def _curves(identification: ArmFriction) -> tuple[FitCurve, ...]:
         modelled, half_width = identification.modelled(k)
         numbers, counts = np.unique(row.recording, return_counts=True)
         shown = np.flatnonzero(row.recording == numbers[np.argmax(counts)])
-        shown = shown[np.argsort(row.time[shown], kind="stable")][:: 1 + len(shown) // _MOST_POINTS]
+        shown = shown[np.argsort(row.time[shown], kind="stable")]
         fitted = identification[joint]
         residual = row.torque[shown] - modelled[shown]
         curves.append(

@@ -37,7 +37,6 @@ _FROM_WHEEL_FIT = ("viscous_x", "viscous_y", "roller_coulomb")
 # Bounds of the mass that a load or efforts out of phase add, as shares of the mass in the robot file, and the standard
 # errors beyond them. Efforts that are read in phase with the commands may miss the whole push of the motors.
 _HEAVIEST, _LIGHTEST, _CLEAR = 0.8, -1.2, 4.0
-_MOST_POINTS = 3000  # of a curve
 _AXES = (("forward", "N"), ("sideways", "N"), ("turning", "N m"))
 _COASTING_NOTE = (
     "friction over effective mass, from coasting; multiply it by the effective mass (body and reflected inertia "
@@ -216,13 +215,10 @@ def _curves(friction: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[
     time = np.concatenate([piece.time for piece in pieces])
     table = np.concatenate([piece.regressors for piece in pieces])
     target = np.concatenate([piece.target for piece in pieces])
-    values, covariance = np.nan_to_num(fit.values), np.nan_to_num(fit.covariance)
-    half_width = fit.half_width(1.0) * np.sqrt(np.maximum(np.einsum("ri,ij,rj->r", table, covariance, table), 0.0))
-    modelled = table @ values
+    modelled, half_width = table @ np.nan_to_num(fit.values), fit.band(table)
     curves = []
     for axis, rows in enumerate(_axis_rows(table)):
         shown = np.flatnonzero(rows)
-        shown = shown[:: 1 + len(shown) // _MOST_POINTS]
         if len(shown) < 2:
             continue
         direction, unit = _AXES[axis]

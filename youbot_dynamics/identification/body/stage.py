@@ -24,7 +24,6 @@ _DELAYS = ("effective", "dead_time", "lag")
 _LIMITS = KINDS[-2:]
 _WHEEL_PERIOD = 0.05  # time between the readings of wheels that are used [s]; means over 1.2 s need no more
 _LONGEST = 300.0  # part of a recording of wheels that is used [s]
-_MOST_POINTS = 4000  # of a curve
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +131,14 @@ def _findings(axis: BodyAxis, kinds: Sequence[str]) -> list[Finding]:
 
 def _curve(axis: BodyAxis, name: str) -> FitCurve:
     """Measured and modelled speed of one axis."""
-    stride = max(1, len(axis.time) // _MOST_POINTS)
     delay, gain = axis["effective"], axis["gain"]
     return FitCurve(
         title=f"Body {axis.channel}, {name}",
         quantity="speed",
         unit=axis["dead_band"].unit,
-        time=axis.time[::stride] - axis.time[0],
-        measured=axis.measured[::stride],
-        modelled=axis.modelled[::stride],
+        time=axis.time - axis.time[0],
+        measured=axis.measured,
+        modelled=axis.modelled,
         modelled_is="dead time, lag, gain and dead band on the command",
         whiteness=axis.whiteness,
         caption=f"Means over 1.2 s. Effective delay {1e3 * delay.value:.1f} ms, gain {gain.value:.4f}.",

@@ -31,7 +31,6 @@ from youbot_dynamics.robot import Robot
 _AXES = ("x", "y", "yaw")
 _PREFIX = "robot.base.delay"
 _SHORTEST_PIECE, _FEWEST = 6.0, 100  # smallest duration [s] and number of readings of a piece between gaps
-_MOST_POINTS = 4000  # of a curve
 _DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
 
 
@@ -206,8 +205,7 @@ def _curve(signals: MotionSignals, k: int, estimate: DelayEstimate, name: str) -
     half_window = (
         0.5 * float(np.median(np.diff(signals.measured_time[inside]))) if signals.measured_is == "velocity" else 0.0
     )
-    stride = max(1, int(np.count_nonzero(inside) / _MOST_POINTS))
-    time, motion = signals.measured_time[inside][::stride], signals.measured[inside, k][::stride]
+    time, motion = signals.measured_time[inside], signals.measured[inside, k]
     known = np.isfinite(signals.command[:, k])
     command = HeldCommand(signals.command_time[known], signals.command[known, k], half_window)
     commanded, shifted = command.motion(time), estimate.gain * command.motion(time - estimate.value)

@@ -266,6 +266,12 @@ class Fit:
         """Half-width of the 95 % interval for that standard error."""
         return student(self.freedom) * standard_error
 
+    def band(self, table: Vector) -> Vector:
+        """Half-width (r,) of the 95 % band of table (r, p) @ values; undetermined unknowns add nothing to it."""
+        variance = np.einsum("ri,ij,rj->r", table, np.nan_to_num(self.covariance), table)
+        half_width: Vector = self.half_width(1.0) * np.sqrt(np.maximum(variance, 0.0))
+        return half_width
+
     def widened(self, estimate: Estimate, unknown: Unknown, extra: float, reason: str = "") -> Estimate:
         """The estimate with an independent error `extra` [its unit] more, judged anew.
 

@@ -23,7 +23,6 @@ from youbot_dynamics.robot import Robot
 _PREFIX = "robot.base.response"
 _WHOLE = "the response of the base"
 _LONGEST = 300.0  # longest part of a recording that is simulated, from the first command on [s]
-_MOST_POINTS = 3000  # of a curve
 _AXES = (("x", "m"), ("y", "m"), ("yaw", "rad"))
 
 
@@ -114,15 +113,14 @@ def _held_out(drive: DriveSignals, dynamics: MecanumDynamics, delays: Vector, na
     moved = modelled - modelled[0]
     moved[:, :2] = moved[:, :2] @ np.array([[c, s], [-s, c]])
     modelled = moved + measured[0]
-    stride = max(1, len(time) // _MOST_POINTS)
     return tuple(
         FitCurve(
             title=f"Second half {label}, {name}",
             quantity="position" if axis < 2 else "heading",
             unit=unit,
-            time=time[::stride],
-            measured=measured[::stride, axis],
-            modelled=modelled[::stride, axis],
+            time=time,
+            measured=measured[:, axis],
+            modelled=modelled[:, axis],
             modelled_is="predicted from the commands by a fit of the first half",
             held_out=True,
         )
@@ -135,16 +133,14 @@ def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurv
     assert response.base is not None
     modelled = response.base.path(drive.sent, drive.twists, drive.stamps)
     measured = drive.poses - drive.poses[0] + modelled[0]
-    stride = max(1, len(drive.stamps) // _MOST_POINTS)
-    time = drive.stamps[::stride] - drive.stamps[0]
     return tuple(
         FitCurve(
             title=f"Response {label}, {name}",
             quantity="position" if axis < 2 else "heading",
             unit=unit,
-            time=time,
-            measured=measured[::stride, axis],
-            modelled=modelled[::stride, axis],
+            time=drive.stamps - drive.stamps[0],
+            measured=measured[:, axis],
+            modelled=modelled[:, axis],
             modelled_is="model run on the commands alone",
             whiteness=whiteness(drive.stamps, measured[:, axis] - modelled[:, axis]),
             caption="The model uses the commands and no measurement; differences come from varying friction, slip "

@@ -183,7 +183,6 @@ _WARM_START = 5.0  # [K] above the coldest recording, above which the housing te
 # Half-width of an interval in standard errors; that of a normal distribution, since these errors are known.
 _HALF_WIDTH = float(ndtri(0.5 + CONFIDENCE / 2.0))
 _RECORDING_GAP = 10.0  # gap inserted between two recordings [s]
-_MOST_POINTS = 3000  # of a curve
 _ONLY_RATIOS = (
     "thermal resistances and capacities need the resistance of the winding, from its voltage; current and "
     "temperature alone give four ratios: heating, two time constants and the ratio of the capacities"
@@ -349,7 +348,6 @@ def _curves(runs: Sequence[HeatRun], joint: str, heat: Heat) -> list[FitCurve]:
         if column is None:
             continue
         read = np.flatnonzero(np.isfinite(column))
-        read = read[:: 1 + len(read) // _MOST_POINTS]
         if len(read) < 2:
             continue
         measured = column[read]
