@@ -16,12 +16,12 @@ from stage_bags import arm_rows, base_rows, heat_rows, swing, torque_rows, write
 from youbot_dynamics.dynamics.arm import arm_tree
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.arm_friction import ConsistentInertia, inertial_parameters
-from youbot_dynamics.identification.arm_friction.stage import BODIES, _within_an_hour
+from youbot_dynamics.identification.arm_friction.stage import BODIES
 from youbot_dynamics.identification.finding import StageResult
 from youbot_dynamics.identification.pipeline._extraction import stage_of
 from youbot_dynamics.identification.reading import Options, look_at, open_recording
 from youbot_dynamics.identification.signals import ArmSignals, recorded_arm
-from youbot_dynamics.identification.stages import Taken
+from youbot_dynamics.identification.stages import Taken, within_an_hour
 from youbot_dynamics.recording.bag import open_bag
 
 
@@ -155,8 +155,10 @@ def test_a_recording_beyond_the_hour_keeps_out_no_shorter_one():
     spans = {"first": 1200.0, "long": 3000.0, "last": 1200.0}
     signals = [ArmSignals([0.0, span], np.zeros((2, 5)), np.zeros((2, 5))) for span in spans.values()]
     parts = [SimpleNamespace(arm=SimpleNamespace(signals=one)) for one in signals]
-    used, left_out = _within_an_hour([Taken(k, *pair) for k, pair in enumerate(zip(spans, parts, strict=True))])
-    assert [one.name for one in used] == ["first", "last"] and [one.name for one in left_out] == ["long"]
+    taken = [Taken(k, *pair) for k, pair in enumerate(zip(spans, parts, strict=True))]
+    used, left_out = within_an_hour(taken, lambda part: part.arm.signals.time)
+    assert [one.name for one in used] == ["first", "last"]
+    assert left_out == ["long left out: the limit of one hour of readings is reached"]
 
 
 def test_angles_in_degrees_are_refused_and_those_of_another_zero_are_told(folder):

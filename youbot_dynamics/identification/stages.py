@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from youbot_dynamics.errors import IdentificationError, did_you_mean
 
 if TYPE_CHECKING:  # `youbot --help` lists the stages and must stay fast
+    from youbot_dynamics.arrays import Vector
     from youbot_dynamics.identification.finding import StageResult
     from youbot_dynamics.identification.reading import Opened
     from youbot_dynamics.robot import Robot
@@ -73,6 +74,28 @@ class Taken(NamedTuple):
     number: int  # of the recording
     name: str  # of the recording, for notes
     part: Any  # return value of `extract`
+
+
+_LONGEST = 3600.0  # total length of the recordings of `within_an_hour` [s]
+
+
+def within_an_hour(recordings: Sequence[Taken], time_of: Callable[[Any], Vector]) -> tuple[list[Taken], list[str]]:
+    """Recordings of up to an hour in total, at least one, and a note for each of the others.
+
+    More readings in one fit add little information and fill the memory. `time_of` a part are its stamps (n,) [s].
+    """
+    used: list[Taken] = []
+    notes: list[str] = []
+    total = 0.0
+    for recording in recordings:
+        time = time_of(recording.part)
+        duration = float(time[-1] - time[0]) if len(time) else 0.0
+        if not used or total + duration <= _LONGEST:
+            used.append(recording)
+            total += duration
+        else:
+            notes.append(f"{recording.name} left out: the limit of one hour of readings is reached")
+    return used, notes
 
 
 class Stage(Protocol):

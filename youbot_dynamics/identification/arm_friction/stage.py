@@ -20,13 +20,12 @@ from youbot_dynamics.identification.finding import BODIES, Correlation, Finding,
 from youbot_dynamics.identification.least_squares import Unknown, refusal, undetermined, whiteness
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.signals import RecordedArm, recorded_arm
-from youbot_dynamics.identification.stages import Taken
+from youbot_dynamics.identification.stages import Taken, within_an_hour
 from youbot_dynamics.robot import Robot
 
 STAGE = "arm_friction"
 
 _PARAMETERS = ("coulomb", "viscous")  # fitted together with the bodies; sigma0 and sigma1 come from reversals
-_LONGEST = 3600.0  # total length of readings fitted together [s]; more adds little information and fills the memory
 _FEWEST_FOR_BODIES = 200  # windows, 20 s of one joint sliding
 # Factors between the efforts and the torques of the links in the robot file: beyond the first no load or scatter of
 # torque constants explains the efforts, beyond the second the friction of the joint is refused.
@@ -68,8 +67,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         return StageResult(
             STAGE, tuple(finding for name in names for finding in _refused(name, reason)), missing=reason
         )
-    used, left_out = _within_an_hour(usable)
-    notes += [f"{recording.name} left out: the limit of one hour of readings is reached" for recording in left_out]
+    used, left_out = within_an_hour(usable, lambda part: part.arm.signals.time)
+    notes += left_out
     signals = [recording.part.arm.signals for recording in used]
     identification = identify_arm_friction(signals, ArmFrictionModel(names, robot.arm.model().tree))
     findings: list[Finding] = []
@@ -127,20 +126,6 @@ def _refused(joint: str, reason: str) -> tuple[Finding, ...]:
     return tuple(
         Finding(_parameter(joint, quantity), undetermined(Unknown(quantity, unit), reason)) for quantity, unit in units
     )
-
-
-def _within_an_hour(usable: Sequence[Taken]) -> tuple[list[Taken], list[Taken]]:
-    """Recordings of up to an hour in total (at least one), and the remaining recordings."""
-    used: list[Taken] = []
-    left_out: list[Taken] = []
-    total = 0.0
-    for recording in usable:
-        time = recording.part.arm.signals.time
-        duration = float(time[-1] - time[0])
-        fits = not used or total + duration <= _LONGEST
-        total += duration if fits else 0.0
-        (used if fits else left_out).append(recording)
-    return used, left_out
 
 
 def _joint_findings(fitted: JointFit, joint: str) -> list[Finding]:

@@ -20,7 +20,7 @@ from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, 
 from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
 from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, refusal
 from youbot_dynamics.identification.reading import Opened
-from youbot_dynamics.identification.stages import Taken
+from youbot_dynamics.identification.stages import Taken, within_an_hour
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.robot_base import WHEELS
@@ -28,7 +28,6 @@ from youbot_dynamics.robot_base import WHEELS
 STAGE = "calibration"
 _PREFIX = "base.geometry"
 _SPAN = 2.0  # [s] over which the error of odometry is measured
-_LONGEST = 3600.0  # total length of the recordings fitted together [s]
 _OWN = 0.0003  # [m] RMS error over `_SPAN` below which poses were computed from the wheels: slip alone causes more
 _OWN_POSES = (
     "the configured geometry already explains these poses to a fraction of a millimetre: they were computed from the "
@@ -57,17 +56,8 @@ def extract(opened: Opened, robot: Robot) -> CalibrationSignals:
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Fit the geometry to all recordings together; the tracked body must be in the same place on the robot in all."""
-    used: list[CalibrationSignals] = []
-    notes: list[str] = []
-    total = 0.0
-    for recording in taken:
-        time = recording.part.wheel_time
-        duration = float(time[-1] - time[0]) if len(time) else 0.0
-        if not used or total + duration <= _LONGEST:
-            used.append(recording.part)
-            total += duration
-        else:
-            notes.append(f"{recording.name} left out: the limit of one hour of readings is reached")
+    recordings, notes = within_an_hour(taken, lambda part: part.wheel_time)
+    used: list[CalibrationSignals] = [recording.part for recording in recordings]
     geometry = robot.base.geometry
     fitted = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
     part_of, products = "", {}
