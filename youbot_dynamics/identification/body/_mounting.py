@@ -14,7 +14,7 @@ from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.body._fit import BodyAxis, commands_known
 from youbot_dynamics.identification.body._model import GRID, HIDDEN, LONGEST, Readings
 from youbot_dynamics.identification.delay import orthogonal_size
-from youbot_dynamics.identification.least_squares import Estimate, Unknown, judge, refusal
+from youbot_dynamics.identification.least_squares import Estimate, Unknown, jackknife_error, judge, refusal
 from youbot_dynamics.identification.signals import HeldCommand, MotionSignals
 
 _STRIDE = 0.2  # [s] between the windows that are compared
@@ -92,7 +92,7 @@ def mounting(signals: MotionSignals) -> Mounting | None:
     # What the model lacks repeats with the commands, so no scatter shows it.
     unmodelled = HIDDEN * sqrt(fit.unexplained) / orthogonal_size(fit.columns, 2)
     turned = np.angle(np.exp(1j * np.array([yaw - poses[0][0] for yaw, _ in poses])))
-    errors = _deviation(turned.tolist()), hypot(_deviation([place for _, place in poses]), unmodelled)
+    errors = jackknife_error(turned[1:]), hypot(jackknife_error([place for _, place in poses[1:]]), unmodelled)
     on_base = [_on_base(seen, turn, yaw, place) for yaw, place in poses]
     gain_errors, delay_errors = [], []
     for k, table, motions in zip(fit.best, asked, ([m.real for m in on_base], [m.imag for m in on_base]), strict=True):
@@ -101,8 +101,8 @@ def mounting(signals: MotionSignals) -> Mounting | None:
         gains = [float(along @ motion) / max(float(along @ along), _TINY) for motion in motions]
         delays = [float(slope @ motion) / max(float(slope @ slope), _TINY) for motion in motions]
         per_place = [float(one @ turn) / max(float(one @ one), _TINY) for one in (along, slope)]
-        gain_errors.append(hypot(_deviation(gains), per_place[0] * unmodelled))
-        delay_errors.append(hypot(_deviation(delays), per_place[1] * unmodelled) / max(abs(gains[0]), _TINY))
+        gain_errors.append(hypot(jackknife_error(gains[1:]), per_place[0] * unmodelled))
+        delay_errors.append(hypot(jackknife_error(delays[1:]), per_place[1] * unmodelled) / max(abs(gains[0]), _TINY))
     return Mounting(*poses[0], errors, tuple(gain_errors), tuple(delay_errors))
 
 
@@ -128,7 +128,7 @@ class _Fit(NamedTuple):
     def followed(self) -> list[bool]:
         """Whether the body follows the commands along x and y."""
         sizes = np.abs(self.factors[0][:2])
-        deviations = [_deviation([factors[axis] for factors in self.factors]) for axis in range(2)]
+        deviations = [jackknife_error([factors[axis] for factors in self.factors[1:]]) for axis in range(2)]
         return [
             bool(size > _SIGNIFICANT * deviation and size > _LEAST_GAIN * np.max(sizes))
             for size, deviation in zip(sizes, deviations, strict=True)
@@ -193,12 +193,6 @@ def _pose(columns: Vector, factors: Complexes) -> tuple[float, complex]:
     energies = np.sum(columns[:, :2] ** 2, axis=0)
     yaw = -float(np.angle(energies[0] * factors[0] - 1j * energies[1] * factors[1]))
     return yaw, complex(factors[2] / 1j * np.exp(1j * yaw))
-
-
-def _deviation(replicates: Sequence[float] | Sequence[complex]) -> float:
-    """Standard error by a jackknife: of the first value, from those without one block each."""
-    rest = np.array(replicates[1:])
-    return float(np.sqrt((len(rest) - 1) / len(rest) * np.sum(np.abs(rest - np.mean(rest)) ** 2)))
 
 
 def on_the_base(path: Vector, mounted: Mounting) -> Vector:

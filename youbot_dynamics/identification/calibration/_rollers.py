@@ -22,10 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import asinh, pi, sqrt, tan
+from math import asinh, pi, tan
 
 import numpy as np
-from scipy.special import stdtrit
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError, YoubotDynamicsError
@@ -34,11 +33,12 @@ from youbot_dynamics.identification.calibration._model import turned
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.comparison import sample_poses
 from youbot_dynamics.identification.least_squares import (
-    CONFIDENCE,
     IDENTIFIED,
     Estimate,
     Unknown,
+    jackknife_error,
     refusal,
+    student,
     undetermined,
 )
 from youbot_dynamics.identification.signals import even_stamps
@@ -171,8 +171,8 @@ class _WheelFit:
         ridge = self._ridge(squares)
         value = self._lowest(squares.sum(axis=1), ridge)
         replicates = np.array([self._lowest(squares.sum(axis=1) - squares[:, k], ridge) for k in range(_BLOCKS)])
-        error = _jackknife_error((replicates - value + 0.5 * pitch) % pitch)
-        multiple = float(stdtrit(_BLOCKS - 1, 0.5 + CONFIDENCE / 2.0))
+        error = jackknife_error((replicates - value + 0.5 * pitch) % pitch)
+        multiple = student(_BLOCKS - 1)
         half_width = multiple * error
         residual, mean_residual = self._residuals(value, ridge), self._residuals(None, ridge)
         share, share_error = self._ripple_share(mean_residual - residual, mean_residual)
@@ -194,7 +194,7 @@ class _WheelFit:
         powers = np.bincount(self._block, predicted**2, _BLOCKS)
         products = np.bincount(self._block, predicted * measured, _BLOCKS)
         replicates = (products.sum() - products) / (powers.sum() - powers)
-        return float(products.sum() / powers.sum()), _jackknife_error(replicates)
+        return float(products.sum() / powers.sum()), jackknife_error(replicates)
 
     def _squares(self, phase: float) -> Vector:
         """Products (blocks, 5, 5) of scaled columns and right-hand side, summed over the pieces of each block."""
@@ -256,12 +256,6 @@ class _WheelFit:
         secants = np.where(at_rest, 1.0 / np.cos(phi[:-1]), np.diff(secant_sum) / safe)
         tangents = np.where(at_rest, np.tan(phi[:-1]), np.diff(tangent_sum) / safe)
         return secants, tangents
-
-
-def _jackknife_error(replicates: Vector) -> float:
-    """Standard error from values (k,), each found without one block."""
-    deviations = replicates - replicates.mean()
-    return sqrt((len(replicates) - 1) / len(replicates) * float(deviations @ deviations))
 
 
 def _cost(squares: Vector, ridge: float) -> float:

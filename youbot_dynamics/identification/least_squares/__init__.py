@@ -2,7 +2,7 @@
 
 from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge
 from youbot_dynamics.identification.least_squares._fit import Fit, fit, least_squares
-from youbot_dynamics.identification.least_squares._recordings import ENOUGH, pooled_estimate, student
+from youbot_dynamics.identification.least_squares._recordings import ENOUGH, jackknife_error, pooled_estimate, student
 from youbot_dynamics.identification.least_squares._verdict import (
     CONFIDENCE,
     IDENTIFIED,
@@ -32,6 +32,7 @@ __all__ = [
     "accumulate",
     "alike",
     "fit",
+    "jackknife_error",
     "judge",
     "least_squares",
     "merge",

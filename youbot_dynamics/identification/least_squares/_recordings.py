@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import chdtri, stdtrit
 
@@ -91,6 +92,12 @@ def pooled_estimate(
 def student(freedom: float) -> float:
     """Half-width of the 95 % interval in standard errors, by Student's t."""
     return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
+
+
+def jackknife_error(replicates: ArrayLike) -> float:
+    """Standard error of a real or complex value from those (k,) found without one block of the data each."""
+    values = np.asarray(replicates)
+    return float(np.sqrt((len(values) - 1) * np.mean(np.abs(values - np.mean(values)) ** 2)))
 
 
 def widening(values: Vector, variances: Vector, joint: float, freedom: float) -> float:
