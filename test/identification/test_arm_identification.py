@@ -13,6 +13,7 @@ from arm_motions import (
     ROBOT,
     TREE,
     excited,
+    explained_in,
     is_consistent,
     recommended,
     told,
@@ -177,7 +178,7 @@ def test_one_joint_is_found_again():
         assert abs(fit[name].value - true) < 3.0 * fit[name].standard_error, fit[name]
     assert fit["coulomb"].identified and fit["coulomb"].value == pytest.approx(0.3, rel=0.05)
     assert {e.name: e for e in found.inertial}["joint_inertia"].value == pytest.approx(0.1, rel=0.1)
-    assert found.explained_in([pendulum(lambda t: wave(t + 40.0), number=1)])["joint"] > 0.99
+    assert explained_in(found, [pendulum(lambda t: wave(t + 40.0), number=1)])["joint"] > 0.99
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arm_motions import is_consistent
+from arm_motions import explained_in, is_consistent
 from repository import DATA
 from scipy.integrate import cumulative_trapezoid
 
@@ -55,8 +55,8 @@ def test_half_a_run_of_joint_4_predicts_the_other_half():
     first, second = [joint_4(slice(0, half))], [joint_4(slice(half, None))]
     plain = identify_arm_friction(first, ArmFrictionModel(("joint_4",), stribeck_speeds=(0.0,)))
     found = identify_arm_friction(first, ArmFrictionModel(("joint_4",)))
-    held_out = found.explained_in(second)["joint_4"]
-    print(f"held-out R2 {plain.explained_in(second)['joint_4']:.4f} -> {held_out:.4f}, {found.model.stribeck_speeds}")
+    held_out = explained_in(found, second)["joint_4"]
+    print(f"held-out R2 {explained_in(plain, second)['joint_4']:.4f} -> {held_out:.4f}, {found.model.stribeck_speeds}")
     assert held_out >= 0.98
     # Without a curve nothing is said of low speed, where friction is larger than Coulomb + viscous have it.
     assert "no Stribeck curve" in plain["joint_4"]["coulomb"].verdict

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from arm_motions import explained_in
 from repository import DATA
 
 from youbot_dynamics.identification.arm_friction import ArmFrictionModel, identify_arm_friction
@@ -48,7 +49,7 @@ def halves(signals: ArmSignals, *, weighed: bool) -> list[tuple[JointFit, float]
     middle = float(signals.time[len(signals.time) // 2])
     both = [part(signals, -np.inf, middle), part(signals, middle, np.inf)]
     found = [identify_arm_friction([half], ArmFrictionModel(("joint",), weighed=weighed)) for half in both]
-    return [(fit["joint"], fit.explained_in([other])["joint"]) for fit, other in zip(found, both[::-1], strict=True)]
+    return [(fit["joint"], explained_in(fit, [other])["joint"]) for fit, other in zip(found, both[::-1], strict=True)]
 
 
 def test_friction_of_a_motor_alone_predicts_the_other_half_of_its_recording():

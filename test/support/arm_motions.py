@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 
 from youbot_dynamics.identification.arm_friction import inertial_parameters
+from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._inertia import pseudo_inertia
+from youbot_dynamics.identification.arm_friction._rows import joint_regressors, joint_rows
 from youbot_dynamics.identification.excitation import ArmExcitation, arm_motion
 from youbot_dynamics.identification.signals import ArmSignals
 from youbot_dynamics.robot import Robot, load_robot
@@ -79,3 +82,15 @@ def true_parameters(truth: ArmTruth) -> np.ndarray:
 
 def truth_of(seed: int) -> ArmTruth:
     return load_arm_truth(seed)
+
+
+def explained_in(found: ArmFriction, recordings: Sequence[ArmSignals]) -> dict[str, float]:
+    """R2 of the torque of each joint in recordings that were not fitted, or parts of them."""
+    tables, shares = joint_rows(found.model, found.model.windows(recordings)), {}
+    for k, fitted in enumerate(found.rows):
+        row = tables[fitted.joint]
+        if found.base is not None:
+            row = row.linearised(found.base.columns, found.values, found.reading_values[k])
+        table = joint_regressors(found.rows, k, row, found.base, found.offsets, found.scaled)
+        shares[found.model.joint_names[fitted.joint]] = row.explained(table @ found.values)
+    return shares

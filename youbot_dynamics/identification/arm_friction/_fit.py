@@ -127,18 +127,6 @@ class ArmFriction:
         assert self.fit is not None  # rows exist only with a fit
         return row.known + table @ self.values, self.fit.band(table)
 
-    def explained_in(self, recordings: Sequence[ArmSignals]) -> dict[str, float]:
-        """R^2 of the torque of each joint in recordings that were not fitted, or parts of them, for validation."""
-        tables = joint_rows(self.model, self.model.windows(recordings))
-        shares = {}
-        for k, fitted_row in enumerate(self.rows):
-            row = tables[fitted_row.joint]
-            if self.base is not None:
-                row = row.linearised(self.base.columns, self.values, self.reading_values[k])
-            table = joint_regressors(self.rows, k, row, self.base, self.offsets, self.scaled)
-            shares[self.model.joint_names[fitted_row.joint]] = row.explained(table @ self.values)
-        return shares
-
 
 def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmFriction:
     """Identify friction, weight and inertia of n joints; each recording has its own number.

@@ -189,10 +189,6 @@ class Heat:
         """Estimate of one ratio or constant by its name."""
         return {estimate.name: estimate for estimate in (*self.ratios, *self.constants)}[name]
 
-    def error_in(self, run: HeatRun) -> float:
-        """Root mean square error [K] of the model on a run, such as one it was not fitted to."""
-        return float(np.sqrt(np.mean(run.misfit(self.values, self.coefficient) ** 2)))
-
 
 def identify_heat(
     runs: Sequence[HeatRun], *, coefficient: float = COPPER, resistance: tuple[float, float] | None = None
