@@ -61,7 +61,6 @@ _ACCELERATION_TIME = 0.2  # time over which a commanded acceleration counts [s]
 _RAMP_STEP = 0.01  # of a command with limited acceleration [s]
 _LEAST_IMPROVEMENT = 4.0  # standard errors by which a limit must improve the fit
 _MOST_UNEXPLAINED = 0.5  # largest share of the squares that a limit may leave: overshoot looks a little like a limit
-_FREEDOM = 30.0  # degrees of freedom of the errors of several recordings
 
 KINDS = ("effective", "dead_time", "lag", "gain", "dead_band", "acceleration", "speed")
 
@@ -227,12 +226,11 @@ def _combined_estimate(estimates: Sequence[Estimate]) -> Estimate:
         return replace(largest_bound, verdict=largest_bound.verdict + note)
     if len(identified) <= 1:
         return (identified or estimates)[0]
-    table = np.array([np.r_[estimate.value, estimate.standard_error, estimate.interval] for estimate in identified])
-    value, error, (low, high) = pooled_estimate(table, _FREEDOM, systematic=True)
+    table = np.array([np.r_[one.value, one.standard_error, one.interval] for one in identified])
+    value, error, half_width, interval = pooled_estimate(table, systematic=True)
     widest = max(0.5 * (estimate.interval[1] - estimate.interval[0]) for estimate in identified)
     unknown = Unknown(identified[0].name, identified[0].unit, low=0.0, resolution=widest)
-    judged = judge(unknown, value, error, 0.5 * (high - low))
-    return replace(judged, interval=(max(0.0, low), high), standard_error=0.5 * (high - low) / student(_FREEDOM))
+    return replace(judge(unknown, value, error, half_width), interval=interval)
 
 
 def _unit(kind: str, unit: str) -> str:

@@ -41,7 +41,6 @@ _GRID = 5e-3  # step of the coarse search [s]
 _LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
 _FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
-_FREEDOM = 30.0  # degrees of freedom of the errors of several recordings, each of at least half a minute
 _WIDEST_NEAR_ZERO = 0.01  # [s] a smaller half-width is useful for any value
 # A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
 _RIVAL_MISFIT = 1.1
@@ -380,12 +379,7 @@ def _combined(estimates: Sequence[_AnyEstimate], near_zero: float, systematic: b
     if len(identified) <= 1:
         return (identified or estimates)[0]
     table = np.array([np.r_[one.value, one.standard_error, one.interval] for one in identified])
-    value, _, (low, high) = pooled_estimate(table, _FREEDOM, systematic=systematic)
-    reason = _too_wide(value, 0.5 * (high - low), near_zero)
-    return replace(
-        identified[0],
-        value=value,
-        standard_error=0.5 * (high - low) / student(_FREEDOM),
-        interval=(max(0.0, low), high),
-        verdict=refusal(reason) if reason else IDENTIFIED,
-    )
+    value, error, half_width, interval = pooled_estimate(table, systematic=systematic)
+    reason = _too_wide(value, half_width, near_zero)
+    verdict = refusal(reason) if reason else IDENTIFIED
+    return replace(identified[0], value=value, standard_error=error, interval=interval, verdict=verdict)

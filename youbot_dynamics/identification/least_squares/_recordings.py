@@ -19,6 +19,7 @@ from youbot_dynamics.identification.least_squares._verdict import CONFIDENCE
 
 # Number of recordings for which the 95 % interval of their standard deviation is narrower than a factor of 3
 ENOUGH = 5
+_FREEDOM = 30.0  # degrees of freedom of the errors of several recordings, each of at least half a minute
 _FEWEST = 2  # degrees of freedom for the scatter between two recordings: with 1, t would be 12.7
 _ALONE = 5.0  # largest variance of a recording used, relative to that of one of several equal recordings
 
@@ -69,24 +70,22 @@ def pooled(values: Vector, variances: Vector, freedom: float, weights: Vector | 
     return float(share @ values), float(np.sqrt(variance)) * student(of_all) / student(freedom)
 
 
-def pooled_estimate(
-    table: Vector, freedom: float, *, systematic: bool = False
-) -> tuple[float, float, tuple[float, float]]:
-    """Pooled value of recordings, its standard error by `pooled`, and its interval.
+def pooled_estimate(table: Vector, *, systematic: bool = False) -> tuple[float, float, float, tuple[float, float]]:
+    """Pooled value of recordings, standard error, half-width and interval of a quantity that is not negative.
 
     Args:
         table: (r, 4) of the recordings, r >= 2: value, standard error, ends of the interval.
-        freedom: degrees of freedom of the errors together.
         systematic: whether a part of the errors is the same in all recordings. It does not average out: the interval
             then reaches as far as those of the recordings do in the mean.
     """
     values, errors = np.ascontiguousarray(table[:, :2].T)
-    value, error = pooled(values, np.maximum(errors, 1e-9) ** 2, freedom)
-    low = high = student(freedom) * error
+    value, error = pooled(values, np.maximum(errors, 1e-9) ** 2, _FREEDOM)
+    low = high = student(_FREEDOM) * error
     if systematic:
         below, above = np.mean(np.abs(table[:, 2:] - values[:, None]), axis=0).tolist()
         low, high = max(low, below), max(high, above)
-    return value, error, (value - low, value + high)
+    half_width = 0.5 * (low + high)
+    return value, half_width / student(_FREEDOM), half_width, (max(0.0, value - low), value + high)
 
 
 def student(freedom: float) -> float:
