@@ -158,6 +158,13 @@ def test_efforts_of_exchanged_wheels_give_no_friction(run, wheels):
     assert f"the effort of wheel {wheels[1] + 1} acts against its own motion" in refusal(reversed_one)
 
 
+def test_exchanged_efforts_of_a_bag_are_named_by_their_joints(run, tmp_path):
+    exchanged = dataclasses.replace(run, efforts=run.efforts[:, [1, 0, 2, 3]])
+    bag = write_rows(tmp_path / "bag", base_rows(exchanged))
+    missing = identify([bag], ROBOT, Options(), only=("base_friction",)).result.missing["base_friction"]
+    assert f"the effort of {WHEELS[0]} acts with the motion of {WHEELS[1]}, not with its own" in missing
+
+
 def few_motions(random: np.random.Generator) -> np.ndarray:
     """Commands of somebody who drives for 40 s and only ever does two to five things."""
     scale = [0.5, 0.4, 1.0] * random.choice([0.2, 0.5, 1.0], (random.integers(2, 6), 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class FrictionSignals:
     commanded: Vector | None = None
     recording: int = 0  # number of the recording, distinct for each
     base: MecanumBase | None = None  # its kinematics, if known
+    wheels: tuple[str, ...] = ()  # [n] names of the wheels' joints, empty if unknown
 
     @property
     def fastest(self) -> float:
@@ -69,7 +70,7 @@ class FrictionSignals:
         if np.all(keep):
             return self
         torques, commanded = (None if table is None else table[keep] for table in (self.torques, self.commanded))
-        return FrictionSignals(self.time[keep], self.speeds[keep], torques, commanded, self.recording, self.base)
+        return replace(self, time=self.time[keep], speeds=self.speeds[keep], torques=torques, commanded=commanded)
 
     def refusal(self) -> str:
         """Reason why the efforts cannot be used, "" if they can."""
@@ -114,17 +115,19 @@ class FrictionSignals:
         best = table[np.arange(len(table)), others]
         clear = (np.abs(best) > _CORRELATED) & (1.0 - best**2 < _OF_ANOTHER * (1.0 - own**2))
         moved = {wheel: int(others[wheel]) for wheel in np.flatnonzero(clear & (others != np.arange(len(others))))}
+        names, remedy = (
+            self.wheels or [f"wheel {k + 1}" for k in range(len(own))],
+            "check order and signs of the efforts",
+        )
         if moved and set(moved) == set(moved.values()):
             wheel, other = next(iter(moved.items()))
             how = "against" if best[wheel] < 0.0 else "with"
-            whose = f"the motion of wheel {other + 1}, not with its own"
-            return f"the effort of wheel {wheel + 1} acts {how} {whose}: check order and signs of the efforts"
+            return f"the effort of {names[wheel]} acts {how} the motion of {names[other]}, not with its own: {remedy}"
         if self.base is not None:
             pushing = self.torques[rows] @ (self.base.inverse_matrix @ self.base.forward_matrix).T
             own = np.where(others == np.arange(len(others)), np.maximum(own, np.diag(correlations(pushing))), 0.0)
         if np.min(own) < -_CORRELATED:
-            who = f"the effort of wheel {int(np.argmin(own)) + 1}"
-            return f"{who} acts against its own motion: check order and signs of the efforts"
+            return f"the effort of {names[int(np.argmin(own))]} acts against its own motion: {remedy}"
         return ""
 
 
@@ -161,7 +164,8 @@ def recorded_wheel_signals(
     efforts = states.effort * np.array(robot.driver.velocity_sign)
     torques = efforts if bool(np.any(np.isfinite(efforts))) else None
     positions = states.position * np.array(robot.driver.position_sign)
-    return wheel_signals(time, positions, torques, command, delays, robot.base.geometry.mecanum(), number)
+    signals = wheel_signals(time, positions, torques, command, delays, robot.base.geometry.mecanum(), number)
+    return replace(signals, wheels=joints)
 
 
 def _refuse_degrees(states: JointSeries, recording: Recording) -> None:
