@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.least_squares import Estimate, Fit, Whiteness
@@ -39,6 +39,10 @@ class Finding:
     def usable(self) -> bool:
         """Whether a relaunch should use the value: identified, or part of a model identified as a whole."""
         return self.identified or bool(self.part_of)
+
+    def refused(self, reason: str) -> Finding:
+        """The same, not identifiable for a reason and not usable."""
+        return replace(self, estimate=self.estimate.refused(reason), part_of="")
 
     @property
     def is_part_of_delay(self) -> bool:

@@ -7,7 +7,7 @@ import math
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from youbot_dynamics import __version__
 from youbot_dynamics.errors import IdentificationError, ParameterError
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.finding import Finding
-from youbot_dynamics.identification.least_squares import Estimate, refusal, with_unit
+from youbot_dynamics.identification.least_squares import Estimate, with_unit
 from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Parameter, Value
@@ -122,9 +122,7 @@ def within_ranges(findings: Sequence[Finding]) -> tuple[Finding, ...]:
         if finding.usable and finding.is_parameter and _written(finding) is None
     }
     return tuple(
-        replace(finding, estimate=replace(finding.estimate, verdict=refusal(outside[_fit_of(finding)])), part_of="")
-        if finding.usable and _fit_of(finding) in outside
-        else finding
+        finding.refused(outside[_fit_of(finding)]) if finding.usable and _fit_of(finding) in outside else finding
         for finding in findings
     )
 

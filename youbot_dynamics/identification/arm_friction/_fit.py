@@ -46,7 +46,6 @@ from youbot_dynamics.identification.arm_friction._windows import shortest
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
-    refusal,
 )
 from youbot_dynamics.identification.signals import ArmSignals
 
@@ -266,7 +265,7 @@ def _refuse_estimates(identification: ArmFriction, refusals: Mapping[str, str]) 
     def refused(estimates: Sequence[Estimate], default: str = "") -> tuple[Estimate, ...]:
         reasons = [refusals.get(estimate.name, default) for estimate in estimates]
         return tuple(
-            dataclasses.replace(estimate, verdict=refusal(reason)) if reason and estimate.identified else estimate
+            estimate.refused(reason) if reason and estimate.identified else estimate
             for estimate, reason in zip(estimates, reasons, strict=True)
         )
 
@@ -291,9 +290,7 @@ def _identify(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmF
         model, {name: refused_joint(name, reason) for name, reason in refused.items() if reason}, rows
     )
     correct_sign = {scale.name.removesuffix("_scale") for scale in identification.readings if scale.value > -1.0}
-    wrong_sign = {
-        joint.name: AGAINST for joint in identification.joints if joint["coulomb"].verdict == refusal(AGAINST)
-    }
+    wrong_sign = {joint.name: AGAINST for joint in identification.joints if joint["coulomb"].reason == AGAINST}
     wrong_sign = {name: reason for name, reason in wrong_sign.items() if name not in correct_sign}
     if model.tree is None or not wrong_sign or len(wrong_sign) == len(rows):
         return identification

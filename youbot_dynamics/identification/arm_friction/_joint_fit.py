@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from youbot_dynamics.identification.arm_friction._rows import PARTS, JointRows, stribeck_share
-from youbot_dynamics.identification.least_squares import Estimate, Fit, Unknown, judge, refusal, undetermined
+from youbot_dynamics.identification.least_squares import Estimate, Fit, Unknown, judge, undetermined
 
 AGAINST = "the efforts of this joint have the wrong sign relative to its friction: check their sign"
 
@@ -88,24 +88,18 @@ def joint_fit(fit: Fit, name: str, row: JointRows, explained: float, first: int,
     elif totals[len(evaluated) // 2].bound is not None:
         # The remaining values were solved for again with this total at its bound.
         estimates[1:3], totals = (
-            [
-                dataclasses.replace(estimate, verdict=refusal(AGAINST)) if estimate.identified else estimate
-                for estimate in group
-            ]
+            [estimate.refused(AGAINST) if estimate.identified else estimate for estimate in group]
             for group in (estimates[1:3], totals)
         )
-        estimates[0] = dataclasses.replace(estimates[0], verdict=refusal(AGAINST))
+        estimates[0] = estimates[0].refused(AGAINST)
     elif row.one_speed:
         estimates[:2] = [undetermined(Unknown(estimate.name, estimate.unit), _CONSTANT) for estimate in estimates[:2]]
     elif negative[0]:
         estimates[1:2], totals = (
-            [dataclasses.replace(estimate, verdict=refusal(_NEGATIVE_COULOMB)) for estimate in group]
-            for group in (estimates[1:2], totals)
+            [estimate.refused(_NEGATIVE_COULOMB) for estimate in group] for group in (estimates[1:2], totals)
         )
     elif row.stribeck_speed == 0.0 and negative[1]:
-        estimates[0], totals[0] = (
-            dataclasses.replace(estimate, verdict=refusal(_DECREASING)) for estimate in (estimates[0], totals[0])
-        )
+        estimates[0], totals[0] = (estimate.refused(_DECREASING) for estimate in (estimates[0], totals[0]))
     if row.stribeck_speed == 0.0:
         del estimates[PARTS.index("stribeck")]
     limits = (float(speeds.min()), float(speeds.max()))

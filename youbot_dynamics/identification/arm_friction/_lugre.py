@@ -236,7 +236,7 @@ def fit_bristles(recordings: Sequence[ArmSignals], identification: ArmFriction, 
     """
     fitted = [k for k, row in enumerate(identification.rows) if identification.model.joint_names[row.joint] == joint]
     if not fitted or identification.fit is None:
-        return _refused(identification[joint].estimates[0].verdict.removeprefix("not identifiable: "))
+        return _refused(identification[joint].estimates[0].reason)
     reversals = near_reversals(recordings, identification, fitted[0])
     if reversals is None:
         return _refused("the joint never reversed while it slid")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay, torque_starts
 from youbot_dynamics.identification.finding import BODIES, Correlation, Finding, FitCurve, StageResult
-from youbot_dynamics.identification.least_squares import Unknown, refusal, undetermined, whiteness
+from youbot_dynamics.identification.least_squares import Unknown, undetermined, whiteness
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.signals import RecordedArm, recorded_arm
 from youbot_dynamics.identification.stages import Taken, within_an_hour
@@ -154,7 +154,7 @@ def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Findi
     delay = result.delay
     if not delay.identified:
         # The fit is linearised about a delay that the data do not support, so its interval is meaningless too.
-        delay = undetermined(unknown, delay.verdict.removeprefix(refusal("")))
+        delay = undetermined(unknown, delay.reason)
     return [Finding(name, delay, result.fit.rows, "", {"starts": float(result.starts)})]
 
 
@@ -247,7 +247,7 @@ def _without_wrong_efforts(identification: ArmFriction, findings: Sequence[Findi
                 f"the efforts are {scale:.2g} times what the links in the robot file need: check their "
                 "unit and order, the torque constant and gear ratio, and the masses of the links"
             )
-            finding = replace(finding, estimate=replace(finding.estimate, verdict=refusal(reason)))
+            finding = finding.refused(reason)
         checked.append(finding)
     return checked
 

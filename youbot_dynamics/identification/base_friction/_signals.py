@@ -115,10 +115,8 @@ class FrictionSignals:
         best = table[np.arange(len(table)), others]
         clear = (np.abs(best) > _CORRELATED) & (1.0 - best**2 < _OF_ANOTHER * (1.0 - own**2))
         moved = {wheel: int(others[wheel]) for wheel in np.flatnonzero(clear & (others != np.arange(len(others))))}
-        names, remedy = (
-            self.wheels or [f"wheel {k + 1}" for k in range(len(own))],
-            "check order and signs of the efforts",
-        )
+        names = self.wheels or [f"wheel {k + 1}" for k in range(len(own))]
+        remedy = "check order and signs of the efforts"
         if moved and set(moved) == set(moved.values()):
             wheel, other = next(iter(moved.items()))
             how = "against" if best[wheel] < 0.0 else "with"

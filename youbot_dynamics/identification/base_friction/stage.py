@@ -23,7 +23,7 @@ from youbot_dynamics.identification.base_friction._fit import (
 from youbot_dynamics.identification.base_friction._rows import FrictionModel, friction_rows
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals, recorded_wheel_signals
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
-from youbot_dynamics.identification.least_squares import BlockSums, Estimate, Rows, merge, refusal, whiteness
+from youbot_dynamics.identification.least_squares import BlockSums, Estimate, Rows, merge, whiteness
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.robot import Robot
@@ -193,7 +193,7 @@ def _wrong_scale(estimates: Iterable[Estimate], model: FrictionModel) -> Iterato
 def _refuse_recording_effect(estimate: Estimate) -> Estimate:
     """Refuse a missed inertia, missed impulse or constant force (`FrictionModel`): it belongs to the recording."""
     reason = _CONSTANT if estimate.name.startswith("constant_force") else _NOT_A_PARAMETER
-    return replace(estimate, verdict=refusal(reason)) if estimate.identified else estimate
+    return estimate.refused(reason) if estimate.identified else estimate
 
 
 def _findings(friction: BaseFriction, estimates: Iterable[Estimate], fastest: float) -> tuple[Finding, ...]:

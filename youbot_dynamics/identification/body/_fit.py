@@ -350,7 +350,7 @@ def _limits(fit: Fit, quantum: float, unit: str) -> tuple[Fit, list[Estimate], l
     acceleration, acceleration_rivals = acceleration_limit()
     fit = fitted(acceleration) if acceleration.identified else fit
     ramped = fit.command
-    limits = _largest_speed(ramped) * _LIMITS
+    limits = float(np.max(np.abs(ramped.values))) * _LIMITS
     commands = [_clipped(ramped, limit) for limit in limits[:-1].tolist()]
     rounding = quantum / max(float(fit.solved(fit.responses(ramped))[0][1]), 1e-9)
     speed, speed_rivals = _limit(fit, Unknown("speed", unit, low=0.0), limits, [*commands, ramped], rounding)
@@ -406,10 +406,6 @@ def _limit(
     low = float(limits[min(rivals) - 1]) if min(rivals) > 0 else 0.0
     refused = replace(undetermined(unknown, f"{reason}, at least {low:.3g} {unknown.unit}"), interval=(low, inf))
     return refused, tuple(float(limits[k]) for k in sorted(rivals) if k < len(limits) - 1)
-
-
-def _largest_speed(command: HeldCommand) -> float:
-    return float(np.max(np.abs(command.values)))
 
 
 def _largest_acceleration(command: HeldCommand) -> float:

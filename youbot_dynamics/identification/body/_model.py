@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 
 from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.delay import BLOCK, LaggedCommand, fit_fopdt, identified_together, orthogonal_size
-from youbot_dynamics.identification.least_squares import Estimate, Unknown, judge, refusal, student
+from youbot_dynamics.identification.least_squares import Estimate, Unknown, judge, student
 from youbot_dynamics.identification.signals import UNITS, UNLIKELY_GAIN, HeldCommand
 
 LONGEST = 0.8  # largest dead time and lag considered [s]
@@ -166,11 +166,10 @@ class Fit:
             judge(Unknown("gain", "1", low=0.0), gain, errors[1], multiple * errors[1]),
         ]
         if not 1.0 / UNLIKELY_GAIN < gain < UNLIKELY_GAIN:
-            reason = refusal(f"the motion is {gain:.3g} times the command: {UNITS}")
-            estimates[3] = replace(estimates[3], verdict=reason)
+            estimates[3] = estimates[3].refused(f"the motion is {gain:.3g} times the command: {UNITS}")
         if self.lag >= LONGEST:
-            reason = refusal(f"the best lag is at the upper bound of the search, {LONGEST:g} s")
-            estimates = [replace(estimate, verdict=reason) for estimate in estimates]
+            reason = f"the best lag is at the upper bound of the search, {LONGEST:g} s"
+            estimates = [estimate.refused(reason) for estimate in estimates]
         return estimates[0], *identified_together(estimates[1], estimates[2]), estimates[3]
 
     def _aliasing_error(self, lag: float, sent: HeldCommand) -> float:
@@ -188,8 +187,8 @@ class Fit:
         """Dead time or lag with an interval that is longer on both sides by `margin` [s]."""
         interval = max(0.0, estimate.interval[0] - margin), estimate.interval[1] + margin
         if estimate.identified and 0.5 * (interval[1] - interval[0]) > max(0.5 * estimate.value, 0.005):
-            reason = "readings and commands have the same rhythm, and the lag is short"
-            estimate = replace(estimate, verdict=refusal(f"the interval is too wide: {reason}"))
+            reason = "the interval is too wide: readings and commands have the same rhythm, and the lag is short"
+            estimate = estimate.refused(reason)
         return replace(estimate, interval=interval)
 
 

@@ -47,7 +47,6 @@ from youbot_dynamics.identification.least_squares import (
     fit,
     judge,
     merge,
-    refusal,
     undetermined,
 )
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -399,7 +398,7 @@ def _with_joint_refusals(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
         unidentified = [name for name in required if not known[name].identified]
         if unidentified and estimate.identified and estimate.name.startswith(_NUISANCES):
             text = f"it was fitted together with the {unidentified[0]}, which is {known[unidentified[0]].verdict}"
-            estimate = replace(estimate, verdict=refusal(text))
+            estimate = estimate.refused(text)
         judged.append(estimate)
     return tuple(judged)
 
@@ -483,7 +482,7 @@ def _estimate(reported: _Reported, reason: str, linear_fit: Fit | None, misfit: 
     covariance = linear_fit.covariance[np.ix_(used, used)]
     if np.any(np.isnan(covariance)):
         linear = next(fitted for fitted in linear_fit.estimates if fitted.name in names[used] and not fitted.identified)
-        return undetermined(unknown, linear.verdict.removeprefix(refusal("")))
+        return undetermined(unknown, linear.reason)
     error = math.hypot(linear_fit.error_of(reported.slope), math.sqrt(reported.extra_variance), misfit)
     if not math.isfinite(error):
         return undetermined(unknown, ALIKE)
@@ -494,7 +493,7 @@ def _estimate(reported: _Reported, reason: str, linear_fit: Fit | None, misfit: 
         share = 100.0 * half_width / abs(reported.value)
         text = f"it is known only to +-{share:.2g} %; {100.0 * _USEFUL:g} % is needed to improve on the data sheet"
         note = f"; it cannot be distinguished from {', '.join(relatives)} in these data" if relatives else ""
-        judged = replace(judged, verdict=refusal(text + note))
+        judged = judged.refused(text + note)
     if not judged.identified and abs(misfit) > 0.5 * error:
-        return replace(judged, verdict=refusal(_MISPLACED))
+        return judged.refused(_MISPLACED)
     return judged

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
 from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
-from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, refusal
+from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken, within_an_hour
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -78,9 +77,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         for name, estimate in named.items()
     ]
     if own:
-        findings = [
-            replace(one, estimate=replace(one.estimate, verdict=refusal(_OWN_POSES)), part_of="") for one in findings
-        ]
+        findings = [finding.refused(_OWN_POSES) for finding in findings]
     if fitted.phases is None:
         notes.append(f"roller phases: {fitted.reason}")
     else:

@@ -417,9 +417,8 @@ def identified_together(dead_time: Estimate, lag: Estimate) -> tuple[Estimate, E
     """
     for estimate, partner in ((dead_time, lag), (lag, dead_time)):
         if estimate.identified and not partner.identified:
-            reason = partner.verdict.removeprefix(refusal(""))
-            text = f"only its sum with the {partner.name}, the effective delay, is identified; {partner.name}: {reason}"
-            estimate = replace(estimate, verdict=refusal(text))
+            only = f"only its sum with the {partner.name}, the effective delay, is identified"
+            estimate = estimate.refused(f"{only}; {partner.name}: {partner.reason}")
             return (estimate, partner) if partner is lag else (partner, estimate)
     return dead_time, lag
 

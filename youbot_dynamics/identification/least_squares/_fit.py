@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -282,7 +282,7 @@ class Fit:
         if not (estimate.identified and math.isfinite(error)):
             return estimate
         wider = verdict.judge(unknown, estimate.value, error, self.half_width(error))
-        return replace(wider, verdict=verdict.refusal(reason)) if reason and not wider.identified else wider
+        return wider.refused(reason) if reason and not wider.identified else wider
 
     def combination(self, matrix: ArrayLike, unknowns: Sequence[Unknown]) -> tuple[Estimate, ...]:
         """Estimates of m linear combinations, matrix (m, p) @ values, with their own intervals and verdicts.

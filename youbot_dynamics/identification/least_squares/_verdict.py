@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +49,15 @@ class Estimate:
     def identified(self) -> bool:
         """Whether the verdict is "identified"."""
         return self.verdict == IDENTIFIED
+
+    @property
+    def reason(self) -> str:
+        """Why it is not identifiable, "" if it is identified."""
+        return "" if self.identified else self.verdict.removeprefix(refusal(""))
+
+    def refused(self, reason: str) -> Estimate:
+        """The same with the verdict "not identifiable" for a reason."""
+        return replace(self, verdict=refusal(reason))
 
 
 def with_unit(number: str, unit: str) -> str:

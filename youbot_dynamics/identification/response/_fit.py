@@ -37,7 +37,6 @@ from youbot_dynamics.identification.least_squares import (
     fit,
     judge,
     merge,
-    refusal,
     undetermined,
 )
 from youbot_dynamics.identification.response._signals import DriveSignals, displacements, has_enough_data, span_of
@@ -414,8 +413,8 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
         error = math.sqrt(float(linear.covariance[k, k]) + float(spread[k]) + prior_shift * prior_shift)
         if k in best.held:
             estimate = judge(unknown, float(x[k]), error, linear.half_width(error))
-            estimates.append(dataclasses.replace(estimate, verdict=refusal(best.held[k])))
-        elif linear.estimates[k].verdict == refusal(STILL):
+            estimates.append(estimate.refused(best.held[k]))
+        elif linear.estimates[k].reason == STILL:
             estimates.append(undetermined(unknown, unknown.unexcited))
         elif not math.isfinite(error):
             estimate = undetermined(unknown, "these drives do not distinguish it from the others")
@@ -423,13 +422,13 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
         else:
             judged = judge(unknown, float(x[k]), error, linear.half_width(error))
             if k in INNER and judged.identified:
-                judged = dataclasses.replace(judged, verdict=refusal(TOGETHER))
+                judged = judged.refused(TOGETHER)
             estimates.append(judged)
     estimate = undetermined(FEED, "this is the kind of speed loops with the smallest residuals, not a fitted value")
     estimates.append(dataclasses.replace(estimate, value=best.kind.feed))
     squares = best.sums.squares().sum(axis=0)
     augmented = np.append(-x, 1.0)
-    excited = np.array([linear_estimate.verdict != refusal(STILL) for linear_estimate in linear.estimates])
+    excited = np.array([linear_estimate.reason != STILL for linear_estimate in linear.estimates])
     uncertainty = float(
         np.sum(squares[:-1, :-1][np.ix_(excited, excited)] * linear.covariance[np.ix_(excited, excited)])
     )

@@ -29,7 +29,6 @@ from youbot_dynamics.identification.least_squares import (
     Unknown,
     judge,
     least_squares,
-    refusal,
     undetermined,
     with_unit,
 )
@@ -228,10 +227,9 @@ def identify_heat(
         if math.isfinite(error):
             ratio = judge(Unknown(name, unit, low=0.0), float(values[k]), error, fit.half_width(error))
             reason = _implausibility(k, runs, logs, residuals, float(gaps[k]), ratio)
-            ratios.append(dataclasses.replace(ratio, verdict=refusal(reason)) if reason else ratio)
+            ratios.append(ratio.refused(reason) if reason else ratio)
         else:
-            reason = fit.estimates[k].verdict.removeprefix(refusal(""))
-            ratios.append(undetermined(Unknown(name, unit), reason))
+            ratios.append(undetermined(Unknown(name, unit), fit.estimates[k].reason))
     unidentified = [ratio.name for ratio in ratios if not ratio.identified]
     constants = _constants(fit, covariance, logs_in_ampere, resistance, unidentified)
     disagreeing = tuple(name for name, gap in zip(_NAMES, gaps, strict=True) if gap > 0.0)
