@@ -257,6 +257,14 @@ def test_efforts_without_weight_are_named_and_give_no_bodies(arm_run, tmp_path):
     assert identified_joints(found)  # friction has no need of weight
 
 
+def test_much_friction_hides_no_weight(arm_run, tmp_path):
+    speed = np.gradient(arm_run.position, arm_run.time, axis=0)
+    friction = 1.5 * np.sqrt(np.mean(arm_run.torque**2, axis=0)) * np.tanh(speed / 0.02)
+    found = arm_result(dataclasses.replace(arm_run, torque=arm_run.torque + friction), tmp_path)
+    assert not any("weight" in warning for warning in found.warnings)
+    assert {2, 3, 4} <= identified_joints(found)
+
+
 @pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_joint_that_lifts_nothing_although_it_should_is_named_and_refused(seed, tmp_path):
     right, order = excited(truth_of(seed), recommended(), seed), [0, 1, 2, 4, 3]

@@ -212,7 +212,9 @@ def _lifting(identification: ArmFriction) -> dict[str, float]:
 def _weightless(identification: ArmFriction) -> list[str]:
     """Joints that do not show the weight of their links, although they should."""
     factors = identification.link_factors.items()
-    return [name for name, (factor, ratio) in factors if ratio > _HEAVY and not abs(factor) * ratio > _LIFTED]
+    return [
+        name for name, (factor, ratio) in factors if ratio > _HEAVY and abs(factor) < min(1.0 / _WRONG, _LIFTED / ratio)
+    ]
 
 
 def _effort_scales(identification: ArmFriction) -> tuple[float, dict[str, float]]:
