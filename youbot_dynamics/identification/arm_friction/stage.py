@@ -196,7 +196,7 @@ def _wrong_scales(identification: ArmFriction) -> list[str]:
         )
     warnings += [
         f"bodies and friction explain only {max(joint.explained, 0.0):.0%} of the torques of {joint.name}: check the "
-        "order of joints and efforts and the zeros of the angles; values of the other joints may be wrong as well"
+        "order of joints and efforts, the zeros of the angles and the noise; other values may be wrong as well"
         for joint in identification.joints
         if identification.base is not None and joint.explained < _LEAST_EXPLAINED
     ]
