@@ -165,6 +165,15 @@ def test_exchanged_efforts_of_a_bag_are_named_by_their_joints(run, tmp_path):
     assert f"the effort of {WHEELS[0]} acts with the motion of {WHEELS[1]}, not with its own" in missing
 
 
+@pytest.mark.parametrize("frozen", [0.0, 0.4, np.nan])
+def test_an_effort_that_never_changes_gives_no_friction(run, tmp_path, frozen):
+    efforts = run.efforts.copy()
+    efforts[:, 2] = frozen
+    bag = write_rows(tmp_path / "bag", base_rows(dataclasses.replace(run, efforts=efforts)))
+    missing = identify([bag], ROBOT, Options(), only=("base_friction",)).result.missing["base_friction"]
+    assert f"the effort of {WHEELS[2]} is missing, or never changes" in missing
+
+
 def few_motions(random: np.random.Generator) -> np.ndarray:
     """Commands of somebody who drives for 40 s and only ever does two to five things."""
     scale = [0.5, 0.4, 1.0] * random.choice([0.2, 0.5, 1.0], (random.integers(2, 6), 1))
@@ -255,6 +264,15 @@ def test_efforts_without_weight_are_named_and_give_no_bodies(arm_run, tmp_path):
     assert any("do not show the weight of the links" in warning for warning in found.warnings)
     assert not has_bodies(found)
     assert identified_joints(found)  # friction has no need of weight
+
+
+@pytest.mark.parametrize("delay", [0.1, pytest.param(0.2, marks=pytest.mark.slow)])
+def test_efforts_far_behind_the_motion_give_no_viscous_friction(arm_run, tmp_path, delay):
+    late = [np.interp(arm_run.time - delay, arm_run.time, torque) for torque in arm_run.torque.T]
+    found = arm_result(dataclasses.replace(arm_run, torque=np.column_stack(late)), tmp_path)
+    values = [found.result[f"robot.arm.joint_{k}.friction.viscous"] for k in range(1, 6)]
+    assert not any(value.identified for value in values)
+    assert "ms behind the motion, which looks like viscous friction" in values[1].estimate.verdict
 
 
 def test_much_friction_hides_no_weight(arm_run, tmp_path):

@@ -50,8 +50,9 @@ from youbot_dynamics.identification.least_squares import (
 from youbot_dynamics.identification.signals import ArmSignals
 
 # Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], for which
-# they are fitted; otherwise bodies and friction of the joint explain the torques equally well.
-_LARGEST_HALF_WIDTHS, _LONGEST_DELAY = (0.05, 0.005), 0.05
+# they are fitted; otherwise bodies and friction of the joint explain the torques equally well. A delay that is not
+# fitted although it is longer than this [s] looks like viscous friction.
+_LARGEST_HALF_WIDTHS, _LONGEST_DELAY, _LATE = (0.05, 0.005), 0.05, 0.02
 _WIDEST_SCALE = 0.25  # largest half-width of a scale, as a share of it: masses that other joints do not carry follow it
 FAR = 0.2  # scale, less 1, that is further off than torque constants scatter
 _ITERATIONS, _FINAL_ITERATIONS = 6, 2  # number of fits, and of the last fits without the scales that are undetermined
@@ -79,6 +80,7 @@ class ArmFriction:
     values: Vector = dataclasses.field(default_factory=lambda: np.zeros(0))
     offsets: tuple[bool, ...] = ()  # whether each joint in `rows` has an offset
     scaled: tuple[bool, ...] = ()  # whether each joint in `rows` has a scale, and whether there is a delay
+    late: float = 0.0  # delay of the efforts that the fit cannot represent [s]
 
     def __getitem__(self, name: str) -> JointFit:
         """Fit of one joint by its name."""
@@ -140,7 +142,12 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
         model = dataclasses.replace(model, half_width=2.0 * shortest_half_width)
 
     def with_other_errors(found: ArmFriction) -> ArmFriction:
-        return _with_shape_errors(_with_reading_errors(found, recordings))
+        found = _with_shape_errors(_with_reading_errors(found, recordings))
+        reason = (
+            f"the efforts are {1e3 * found.late:.0f} ms behind the motion, which looks like viscous friction: remove "
+            "the filter of the efforts, or check the stamps"
+        )
+        return _refuse_estimates(found, {f"{joint.name}_viscous": reason for joint in found.joints if found.late})
 
     identification = _identify(recordings, model)
     while True:
@@ -329,13 +336,17 @@ def _solve(
     iterations: int,
 ) -> ArmFriction:
     """Identification from the rows of all joints that are not excluded, with a number of iterations for the scales."""
+    late = 0.0
     offsets = tuple(row.has_offset(row.body if base is None else row.body[:, base.columns]) for row in rows)
     try:
         fit = joint_solution(rows, model, base, offsets, scaled)
         for remaining in reversed(range(iterations - 1)):  # a scale times a change of the bodies is not linear
             assert base is not None
-            readings = fit.estimates[len(base.columns) : len(base.columns) + len(scaled)]
+            readings, before = fit.estimates[len(base.columns) : len(base.columns) + len(scaled)], scaled
             scaled = scaled if remaining >= _FINAL_ITERATIONS else _determined(fit, readings)
+            delay = readings[-1]
+            if before[-1] > scaled[-1] and abs(delay.value) - fit.half_width(delay.standard_error) > _LATE:
+                late = delay.value
             scales = np.nan_to_num([estimate.value for estimate in readings]) * scaled
             values = np.nan_to_num(fit.values)
             rows = tuple(row.linearised(base.columns, values, scales[k]) for k, row in enumerate(rows))
@@ -354,7 +365,7 @@ def _solve(
         fitted[name] = joint_fit(fit, name, row, row.explained(table @ values), first + len(PARTS) * k, hidden)
     joints = tuple(fitted[name] for name in model.joint_names)
     inertial, readings = fit.estimates[:bodies], fit.estimates[bodies:first]
-    return ArmFriction(model, joints, inertial, readings, base, fit, rows, values, offsets, scaled)
+    return ArmFriction(model, joints, inertial, readings, base, fit, rows, values, offsets, scaled, late)
 
 
 def _determined(fit: Fit, readings: Sequence[Estimate]) -> tuple[bool, ...]:
@@ -402,7 +413,7 @@ def with_stribeck(identification: ArmFriction) -> ArmFriction:
             speeds[joint] = speed
             model = dataclasses.replace(start.model, stribeck_speeds=tuple(speeds))
             rows = tuple(dataclasses.replace(row, stribeck_speed=speeds[row.joint]) for row in start.rows)
-            return _solve(model, excluded, rows, start.base, start.scaled, 1)
+            return dataclasses.replace(_solve(model, excluded, rows, start.base, start.scaled, 1), late=start.late)
 
         candidates = [with_speed(speed) for speed in _SPEEDS if slowest <= speed <= _LARGEST_SPEED_RATIO * fastest]
         candidate = max(candidates, key=lambda trial: trial[name].explained, default=best)

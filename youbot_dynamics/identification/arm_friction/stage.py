@@ -247,7 +247,7 @@ def _without_wrong_efforts(identification: ArmFriction, findings: Sequence[Findi
         if finding.identified and not of_time and _wrong(scale):
             reason = (
                 f"the efforts are {scale:.2g} times what the links in the robot file need: check their "
-                "unit and order, the torque constant and gear ratio, and the masses of the links"
+                "unit and order, the torque constant and gear ratio, the masses of the links, and the load"
             )
             finding = finding.refused(reason)
         checked.append(finding)

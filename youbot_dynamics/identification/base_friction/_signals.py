@@ -78,6 +78,11 @@ class FrictionSignals:
             return NO_EFFORT
         if not _any_value(self.torques, np.nan_to_num):
             return ZERO_EFFORT
+        names = self.wheels or [f"wheel {wheel + 1}" for wheel in range(self.torques.shape[1])]
+        for name, torque, speed in zip(names, self.torques.T, self.speeds.T, strict=True):
+            told = torque[np.isfinite(torque)]
+            if not len(told) or (told.min() == told.max() and np.nanmax(np.abs(speed), initial=0.0) > _MOVING):
+                return f"the effort of {name} is missing, or never changes: check the driver"
         step = max(1, len(self.time) // _CHECKED_SAMPLES)
         power = np.nansum(self.torques[::step] * self.speeds[::step])
         return AGAINST if power < 0.0 else self._exchanged()
