@@ -11,6 +11,7 @@ Source: systems 7, 9, 12.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,10 +44,7 @@ from youbot_dynamics.identification.arm_friction._rows import (
 )
 from youbot_dynamics.identification.arm_friction._solution import determined_bodies, joint_solution
 from youbot_dynamics.identification.arm_friction._windows import shortest
-from youbot_dynamics.identification.least_squares import (
-    Estimate,
-    Fit,
-)
+from youbot_dynamics.identification.least_squares import Estimate, Fit
 from youbot_dynamics.identification.signals import ArmSignals
 
 # Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], for which
@@ -98,7 +96,7 @@ class ArmFriction:
         parameters[self.base.columns] += self.values[: len(self.base.columns)]
         return parameters
 
-    @property
+    @functools.cached_property
     def link_factors(self) -> dict[str, tuple[float, float]]:
         """Factor of the torque of each joint over that of its nominal links, and rms of the latter over the former.
 
@@ -345,7 +343,7 @@ def _solve(
             readings, before = fit.estimates[len(base.columns) : len(base.columns) + len(scaled)], scaled
             scaled = scaled if remaining >= _FINAL_ITERATIONS else _determined(fit, readings)
             delay = readings[-1]
-            if before[-1] > scaled[-1] and abs(delay.value) - fit.half_width(delay.standard_error) > _LATE:
+            if before[-1] and not scaled[-1] and abs(delay.value) - fit.half_width(delay.standard_error) > _LATE:
                 late = delay.value
             scales = np.nan_to_num([estimate.value for estimate in readings]) * scaled
             values = np.nan_to_num(fit.values)

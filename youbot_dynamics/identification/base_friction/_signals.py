@@ -28,6 +28,7 @@ _NEIGHBOURS = 2  # intervals on either side
 _FEWEST = 20  # readings
 _GAP = 1.3  # ratio of the local mean interval to the median above which readings are missing
 _CHECKED_SAMPLES = 100_000  # samples checked for plausible efforts
+_COMPARED_SAMPLES = 10_000  # about as many are compared with the motion of the wheels
 
 NO_EFFORT = (
     "the recording holds no wheel effort: the standard youBot driver publishes none; use a driver that does, or let "
@@ -78,14 +79,20 @@ class FrictionSignals:
             return NO_EFFORT
         if not _any_value(self.torques, np.nan_to_num):
             return ZERO_EFFORT
-        names = self.wheels or [f"wheel {wheel + 1}" for wheel in range(self.torques.shape[1])]
-        for name, torque, speed in zip(names, self.torques.T, self.speeds.T, strict=True):
-            told = torque[np.isfinite(torque)]
-            if not len(told) or (told.min() == told.max() and np.nanmax(np.abs(speed), initial=0.0) > _MOVING):
-                return f"the effort of {name} is missing, or never changes: check the driver"
         step = max(1, len(self.time) // _CHECKED_SAMPLES)
-        power = np.nansum(self.torques[::step] * self.speeds[::step])
-        return AGAINST if power < 0.0 else self._exchanged()
+        torques, speeds = self.torques[::step], self.speeds[::step]
+        for wheel, name in enumerate(self._names):
+            told = torques[np.isfinite(torques[:, wheel]), wheel]
+            frozen = len(told) > 0 and told.min() == told.max()
+            if not _any_value(self.torques[:, wheel], np.isfinite) or (
+                frozen and np.nanmax(np.abs(speeds[:, wheel]), initial=0.0) > _MOVING
+            ):
+                return f"the effort of {name} is missing, or never changes: check the driver"
+        return AGAINST if np.nansum(torques * speeds) < 0.0 else self._exchanged()
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.wheels or tuple(f"wheel {wheel + 1}" for wheel in range(self.speeds.shape[1]))
 
     def _exchanged(self) -> str:
         """Which effort is another wheel's or has the wrong sign, "" if none.
@@ -96,13 +103,13 @@ class FrictionSignals:
         wrong sign if it opposes its own speed, also without the part by which wheels work against each other.
         """
         assert self.torques is not None
-        moving = np.all(np.abs(self.speeds[1:-1]) > _MOVING, axis=1) & np.all(np.isfinite(self.torques[1:-1]), axis=1)
-        moving &= np.all(np.isfinite(self.speeds[2:] - self.speeds[:-2]), axis=1)
-        rows = 1 + np.flatnonzero(moving)
-        if len(rows) * float(np.median(np.diff(self.time))) < _LEAST_MOTION:
-            return ""
-        rows = rows[:: 1 + len(rows) // _CHECKED_SAMPLES]
+        step = max(1, len(self.time) // _COMPARED_SAMPLES)
+        rows = np.arange(1, len(self.time) - 1, step)
+        moving = np.all(np.abs(self.speeds[rows]) > _MOVING, axis=1) & np.all(np.isfinite(self.torques[rows]), axis=1)
+        rows = rows[moving & np.all(np.isfinite(self.speeds[rows + 1] - self.speeds[rows - 1]), axis=1)]
         elapsed = self.time[rows + 1] - self.time[rows - 1]
+        if len(rows) == 0 or 0.5 * step * len(rows) * float(np.median(elapsed)) < _LEAST_MOTION:
+            return ""
         accelerations = (self.speeds[rows + 1] - self.speeds[rows - 1]) / elapsed[:, None]
         common = np.linalg.qr(np.column_stack([accelerations, np.ones(len(rows))]))[0]
         signs = np.sign(self.speeds[rows])
@@ -113,15 +120,15 @@ class FrictionSignals:
         def correlations(torques: Vector) -> Vector:
             torques = torques - common @ (common.T @ torques)
             product = np.outer(np.linalg.norm(torques, axis=0), sizes)
-            return (torques.T @ signs) / np.maximum(product, np.finfo(float).tiny) * np.outer(varied, varied)
+            table: Vector = (torques.T @ signs) / np.maximum(product, np.finfo(float).tiny) * np.outer(varied, varied)
+            return table
 
         table = correlations(self.torques[rows])
         own, others = np.diag(table), np.argmax(np.abs(table), axis=1)
         best = table[np.arange(len(table)), others]
         clear = (np.abs(best) > _CORRELATED) & (1.0 - best**2 < _OF_ANOTHER * (1.0 - own**2))
         moved = {wheel: int(others[wheel]) for wheel in np.flatnonzero(clear & (others != np.arange(len(others))))}
-        names = self.wheels or [f"wheel {k + 1}" for k in range(len(own))]
-        remedy = "check order and signs of the efforts"
+        names, remedy = self._names, "check order and signs of the efforts"
         if moved and set(moved) == set(moved.values()):
             wheel, other = next(iter(moved.items()))
             how = "against" if best[wheel] < 0.0 else "with"
