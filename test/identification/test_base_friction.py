@@ -356,14 +356,13 @@ def test_creeping_wheels_give_no_rows_and_creeping_rollers_only_that_of_forward(
     assert rows["creep"] == 0 and rows["both"] == 3 * rows["forward"] > 0
 
 
-@pytest.mark.parametrize(("wheels", "rollers"), [(4, 2), (3, 3)])
-def test_compiled_sums_are_those_of_numpy(monkeypatch, wheels, rollers):
+def test_sums_of_four_wheels_are_those_of_any_number(monkeypatch):
     rng = np.random.default_rng(3)
     time = np.sort(rng.uniform(3.0, 9.0, 800))
-    speeds, torques = rng.normal(size=(800, wheels)), rng.normal(size=(800, wheels))
+    speeds, torques = rng.normal(size=(800, 4)), rng.normal(size=(800, 4))
     speeds[40] = np.nan
     torques[700, 2] = np.inf
-    sideways = rng.normal(size=(rollers, wheels))
+    sideways = rng.normal(size=(2, 4))
     fast = half_windows.half_windows(time, speeds, torques, sideways, 0.15)
     monkeypatch.setattr(half_windows, "HAVE_NUMBA", False)
     slow = half_windows.half_windows(time, speeds, torques, sideways, 0.15)
