@@ -79,7 +79,7 @@ class FrictionSignals:
             return NO_EFFORT
         if not _any_value(self.torques, np.nan_to_num):
             return ZERO_EFFORT
-        step = max(1, len(self.time) // _CHECKED_SAMPLES)
+        step = max(1, len(self.time) // _COMPARED_SAMPLES)
         torques, speeds = self.torques[::step], self.speeds[::step]
         for wheel, name in enumerate(self._names):
             told = torques[np.isfinite(torques[:, wheel]), wheel]
