@@ -16,12 +16,12 @@ from youbot_dynamics.dynamics.arm import (
     ArmModel,
     ArmState,
     arm_body,
+    arm_step,
     arm_tree,
-    implicit_step,
     step_work,
 )
 from youbot_dynamics.dynamics.arm import _advance as arm_advance
-from youbot_dynamics.dynamics.arm import _step as arm_step
+from youbot_dynamics.dynamics.arm import _step as step_of_arm
 from youbot_dynamics.dynamics.arm._model import ArmMotion
 from youbot_dynamics.dynamics.arm._stops import stop_torque
 from youbot_dynamics.dynamics.lugre import LuGre
@@ -212,7 +212,7 @@ def test_a_step_into_end_stops_is_solved_however_stiff_the_bristles() -> None:
         q, v, drive = MIDDLE + random.uniform(-2e-3, 2e-3, n), random.uniform(-2.0, 2.0, n), random.normal(size=n)
         table[ROW.position], table[ROW.speed], table[ROW.bristle], table[ROW.acceleration] = q, v, 0.0, 0.0
         table[ROW.drive] = drive
-        assert implicit_step(body, DT, False, work) == DONE
+        assert arm_step(body.layout, body.joints, body.halfway, 0, 0.0, True, DT, False, work) == DONE
         a = table[ROW.acceleration]
         moved = DT * (v + 0.5 * DT * a)
         after = np.array([law.advance(0.0, v[i], v[i] + DT * a[i], DT) for i, law in enumerate(frictions)])
@@ -223,10 +223,31 @@ def test_a_step_into_end_stops_is_solved_however_stiff_the_bristles() -> None:
         np.testing.assert_allclose(needed + friction - stopping, drive, atol=1e-4)
 
 
+@pytest.mark.parametrize("halfway", [False, True])
+def test_plain_iterations_and_line_search_solve_a_step_alike_by_straight_line_code_and_by_loops(halfway: bool) -> None:
+    """With no plain iteration allowed, a step is left to the line search."""
+    random = np.random.default_rng(6)
+    body = MODEL.body._replace(halfway=halfway)
+    assert body.layout is None
+    for _ in range(20):
+        q, v, drive = MIDDLE + random.uniform(-1.0, 1.0, 5), random.normal(size=5), 3.0 * random.normal(size=5)
+        found = []
+        for layout in (None, MODEL.tree.layout):
+            for iterations in (20, 0):
+                work = step_work(body._replace(layout=layout))
+                table = work.table
+                table[ROW.position], table[ROW.speed], table[ROW.drive] = q, v, drive
+                constants = iterations, 1e-10, iterations == 0, 5e-3, True
+                assert arm_step(layout, body.joints, halfway, *constants, work) == DONE
+                found.append(np.concatenate([table[ROW.acceleration], table[ROW.friction], work.derivatives.ravel()]))
+        for other in found[1:]:
+            np.testing.assert_allclose(other, found[0], rtol=1e-6, atol=1e-6)
+
+
 def test_a_step_that_is_not_solved_is_reported_and_never_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arm_advance, "_PLAIN_ITERATIONS", 1)
-    monkeypatch.setattr(arm_step, "_ITERATIONS", 1)
-    for name in ("implicit_step", "advance"):
+    monkeypatch.setattr(step_of_arm, "_ITERATIONS", 1)
+    for name in ("arm_step", "advance"):
         function = getattr(arm_advance, name)
         monkeypatch.setattr(arm_advance, name, getattr(function, "py_func", function))
     drive = np.zeros((50, 5))

@@ -15,9 +15,8 @@ from youbot_dynamics.dynamics.arm import (
     ArmModel,
     ArmState,
     StepWork,
+    arm_step,
     arm_tree,
-    implicit_step,
-    plain_step,
     step_work,
 )
 from youbot_dynamics.errors import InputError, ModelError
@@ -54,11 +53,9 @@ def stepped(
     body = arm.body
     work, moved, a, slopes = step_work(body), mean.copy(), np.zeros(5), np.zeros((4, 5, 5))
     process.begin_step(EACH, mean, a, torque, work.table)
-    if body.written_out:
-        constants = process.ITERATIONS, process.CONVERGED
-        assert plain_step(body.joints, body.halfway, *constants, dt, True, *work[:3]) == DONE
-    else:
-        assert implicit_step(body, dt, True, work) == DONE
+    # Straight-line code by plain iterations, loops by the line search.
+    constants = (process.ITERATIONS, process.CONVERGED, False) if body.layout is None else (0, 0.0, True)
+    assert arm_step(body.layout, body.joints, body.halfway, *constants, dt, True, work) == DONE
     assert process.total_slopes(EACH, work.derivatives, work.table, dt, slopes)
     process.move(EACH, moved, a, work.table, dt)
     return moved, a, work, slopes

@@ -11,7 +11,7 @@ from arm_runs import JITTER, Run, filtered, loaded, rms
 from other_arms import FILES, ROBOTS, swing_of, truth_of
 
 from youbot_dynamics.commands._replay import read_node
-from youbot_dynamics.dynamics.arm import DONE, ROW, implicit_step, plain_recursive_step, step_work
+from youbot_dynamics.dynamics.arm import DONE, ROW, arm_step, step_work
 from youbot_dynamics.dynamics.tree import bias_at, mass_matrix_at, room_in, room_size, slopes_at
 from youbot_dynamics.errors import ModelError, ParameterError
 from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmEkfTuning, ArmSensors
@@ -73,20 +73,29 @@ def test_what_a_step_of_the_filter_is_made_of_is_that_of_pinocchio(name: str) ->
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_plain_step_of_the_filter_is_that_of_the_general_method(name: str) -> None:
-    arm, random = ROBOTS[name].arm.model(), np.random.default_rng(2)
-    n, reach = arm.tree.nv, np.array([friction.reach for friction in arm.friction])
-    plain, general = step_work(arm.body), step_work(arm.body)
+def test_a_step_of_the_filter_solves_its_equation_by_plain_iterations_and_by_line_search(name: str) -> None:
+    """Pinocchio solves that equation with the rotors and the stiffness of the joints on the diagonal."""
+    arm, random, dt = ROBOTS[name].arm.model(), np.random.default_rng(2), 5e-3
+    n, body, reach = arm.tree.nv, arm.body, np.array([friction.reach for friction in arm.friction])
+    plain, searched = step_work(body), step_work(body)
+    model = pin.buildModelFromUrdf(str(FILES[name].with_suffix(".urdf")))
+    data = model.createData()
     for _ in range(30):
         q, v = random.uniform(-1.5, 1.5, n), 0.5 * random.normal(size=n)
-        for work in (plain, general):
-            work.table[ROW.position], work.table[ROW.speed], work.table[ROW.acceleration] = q, v, 0.0
-            work.table[ROW.bristle], work.table[ROW.drive] = 0.9 * reach * np.sign(v), arm.tree.gravity_forces(q)
-        assert plain_recursive_step(arm.body, 20, 1e-10, 5e-3, True, plain) == DONE
-        assert implicit_step(arm.body, 5e-3, True, general) == DONE
+        for work, *constants in ((plain, 20, 1e-10, False), (searched, 0, 0.0, True)):
+            table = work.table
+            table[ROW.position], table[ROW.speed], table[ROW.acceleration] = q, v, 0.0
+            table[ROW.bristle], table[ROW.drive] = 0.9 * reach * np.sign(v), arm.tree.gravity_forces(q)
+            assert arm_step(body.layout, body.joints, body.halfway, *constants, dt, True, work) == DONE
+            model.armature = table[ROW.rotors].copy()
+            arguments = model, data, *(table[row].copy() for row in (ROW.middle, ROW.mean_speed, ROW.load))
+            theirs = pin.aba(*arguments).copy()
+            np.testing.assert_allclose(table[ROW.acceleration], theirs, rtol=0.0, atol=1e-9 * np.abs(theirs).max())
+            for ours, expected in zip(work.derivatives[:, 0], pin.computeABADerivatives(*arguments), strict=True):
+                np.testing.assert_allclose(ours, expected, rtol=0.0, atol=1e-6 * np.abs(expected).max())
         for row in (ROW.acceleration, ROW.after, ROW.friction):
-            np.testing.assert_allclose(plain.table[row], general.table[row], rtol=1e-6, atol=1e-9)
-        np.testing.assert_allclose(plain.derivatives, general.derivatives, rtol=1e-6, atol=1e-6)
+            np.testing.assert_allclose(plain.table[row], searched.table[row], rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(plain.derivatives, searched.derivatives, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)

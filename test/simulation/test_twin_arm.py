@@ -375,7 +375,7 @@ def test_windings_warm_as_the_motors_alone_would_with_these_currents() -> None:
 def test_loops_and_straight_line_code_move_the_twin_alike() -> None:
     one, other = plant_at(UPRIGHT, 2), plant_at(UPRIGHT, 2)
     mover = other._mover
-    other._mover = mover._replace(body=mover.body._replace(written_out=False))
+    other._mover = mover._replace(body=mover.body._replace(layout=other.model.tree.layout))
     for plant in (one, other):
         plant.command_positions(UPRIGHT + 0.2)
         plant.advance(0.5)

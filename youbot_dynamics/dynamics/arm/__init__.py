@@ -12,9 +12,7 @@ from youbot_dynamics.dynamics.arm._step import (
     ArmBody,
     StepWork,
     arm_body,
-    implicit_step,
-    plain_recursive_step,
-    plain_step,
+    arm_step,
     step_work,
 )
 from youbot_dynamics.dynamics.arm._stops import stop_energy
@@ -28,10 +26,8 @@ __all__ = [
     "ROW",
     "StepWork",
     "arm_body",
+    "arm_step",
     "arm_tree",
-    "implicit_step",
-    "plain_recursive_step",
-    "plain_step",
     "step_work",
     "stop_energy",
 ]

@@ -10,12 +10,9 @@ from youbot_dynamics.dynamics.arm._step import (
     DONE,
     ROW,
     UNBOUNDED,
-    UNSOLVED,
     ArmBody,
+    arm_step,
     friction_over_step,
-    implicit_step,
-    plain_recursive_step,
-    plain_step,
     step_work,
 )
 from youbot_dynamics.dynamics.thermal_motor import heat_step, winding_resistance
@@ -62,8 +59,7 @@ def advance(
         resistance is not positive).
     """
     work = step_work(body)
-    table, numbers, derivatives = work.table, work.numbers, work.derivatives
-    joints, halfway, straight = body.joints, body.halfway, body.written_out
+    table, layout, joints, halfway = work.table, body.layout, body.joints, body.halfway
     for t in range(drives.shape[0]):
         for i in range(len(state)):
             at_joint = motors[i, 0] * motors[i, 1]
@@ -74,12 +70,7 @@ def advance(
                 resistance = winding_resistance(state[i, WINDING], motors[i, 2], motors[i, 3], motors[i, 4])
                 table[ROW.drive, i] /= resistance
                 table[ROW.back_emf, i] = at_joint * at_joint / resistance
-        if straight:
-            end = plain_step(joints, halfway, _PLAIN_ITERATIONS, _CONVERGED, dt, False, table, numbers, derivatives)
-        else:
-            end = plain_recursive_step(body, _PLAIN_ITERATIONS, _CONVERGED, dt, False, work)
-        if end == UNSOLVED:
-            end = implicit_step(body, dt, False, work)
+        end = arm_step(layout, joints, halfway, _PLAIN_ITERATIONS, _CONVERGED, True, dt, False, work)
         if end != DONE:
             return t, end
         for i in range(len(state)):

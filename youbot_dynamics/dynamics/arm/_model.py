@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import MadeOfArguments, Vector, array, positive_time, read_only, scalar
 from youbot_dynamics.dynamics.arm import _advance as motion_of
-from youbot_dynamics.dynamics.arm import _step as arm_step
+from youbot_dynamics.dynamics.arm import _step as steps
 from youbot_dynamics.dynamics.arm._step import ArmBody, arm_body
 from youbot_dynamics.dynamics.lugre import LuGre
 from youbot_dynamics.dynamics.thermal_motor import GearedMotor
@@ -281,7 +281,7 @@ class ArmModel(MadeOfArguments):
                 got="a resistance that is not positive",
                 expected="temperatures of winding and housing above T_ref - 1/alpha",
             )
-        if end != arm_step.DONE:
+        if end != steps.DONE:
             raise InputError(f"{given[0]} [{done}]", **_FAILURES[end])
         position, speed, bristle, winding, housing = (states[:, :, k] for k in range(5))
         current_of, driving, resisting = (means[:, :, k] for k in range(3))
@@ -314,12 +314,12 @@ class ArmModel(MadeOfArguments):
 _COLUMNS = ("position", "speed", "bristle", "winding", "housing")
 _ROUNDING = 1e-9  # relative tolerance of a bristle at its reach
 _FAILURES = {
-    arm_step.UNBOUNDED: {
+    steps.UNBOUNDED: {
         "got": "a motion without bounds",
         "expected": "torques, currents or voltages that the arm can follow",
         "remedy": "check their unit and the time step",
     },
-    arm_step.UNSOLVED: {
+    steps.UNSOLVED: {
         "got": "a step that did not converge",
         "expected": "an acceleration that solves it",
         "remedy": "shorten the step",

@@ -14,10 +14,10 @@ dynamics. The rotor inertias are needed: without them the back-EMF of a voltage-
 
 With stiff bristles the friction torque is nearly a step function of the acceleration, and plain Newton iterations
 oscillate around the step. But M is positive definite and no torque grows with a. Apart from the velocity forces, which
-depend little on a, the equations are therefore the gradient of a convex function. After the plain iterations a line
-search (`shortened`) ends each Newton step at the minimum of that function. It solves steps of 0.1 to 10 ms at 250 to
-1e6 N m/rad. A Stribeck curve falls with speed, so the argument does not hold for it; an unsolved step is reported and
-never returned.
+depend little on a, the equations are therefore the gradient of a convex function. Where plain iterations fail, a second
+attempt with a line search (`shortened`) ends each Newton step at the minimum of that function. It solves steps of 0.1
+to 10 ms at 250 to 1e6 N m/rad. A Stribeck curve falls with speed, so the argument does not hold for it; an unsolved
+step is reported and never returned.
 
 A stable step is not always exact. It is of second order where it resolves the bristle: sigma0 |v| dt below the Coulomb
 torque around a reversal. Otherwise the mean of sigma0 z is wrong in the one step that contains the reversal.
@@ -34,6 +34,7 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.arm._stops import stop_torque
 from youbot_dynamics.dynamics.generated.youbot_arm import derivative_rows as arm_derivatives
 from youbot_dynamics.dynamics.generated.youbot_arm import forward_dynamics as arm_accelerations
+from youbot_dynamics.dynamics.generated.youbot_arm import mass_matrix as arm_mass_matrix
 from youbot_dynamics.dynamics.lugre import advance_with_slopes
 from youbot_dynamics.dynamics.tree import (
     ROTOR,
@@ -41,22 +42,18 @@ from youbot_dynamics.dynamics.tree import (
     Layout,
     Tree,
     bias_at,
-    derivative_rows,
     factor,
-    forward_dynamics_rows,
     mass_matrix_at,
-    mass_matrix_rows,
     parameters_of,
     room_in,
     room_size,
     slopes_at,
     solve,
-    solve_derivative_rows,
 )
 
 _NEAR = 1e-2  # [rad/s] after a change this small the next iteration is probably the last
-_UNCUT, _ITERATIONS = 3, 60  # of the general method: without line search, and in total
-_CONVERGED = 1e-10  # [rad/s] change of a speed in the last iteration
+_UNCUT, _ITERATIONS = 3, 60  # of the second attempt: without line search, and in total
+_CONVERGED = 1e-10  # [rad/s] change of a speed in its last iteration
 _CUTS = 60  # iterations of a line search
 _FASTEST = 1e6  # [rad/s or m/s] above the speed of any joint; far above it products overflow to NaN
 
@@ -70,9 +67,8 @@ DONE, UNBOUNDED, UNSOLVED = range(3)
 class ArmBody(NamedTuple):
     """An arm of n joints for compiled steps."""
 
-    layout: Layout  # the arm as a tree of n revolute or prismatic joints
-    parameters: Vector  # (p,) of the straight-line code; read only if `written_out`
-    written_out: bool  # whether the straight-line code of the youBot arm applies to this tree
+    layout: Layout | None  # n revolute or prismatic joints; None where the straight-line code applies to the arm
+    parameters: Vector  # (p,) of the straight-line code; read only where it applies
     # (n, 11) LuGre constants coulomb, viscous, sigma0, sigma1, static, stribeck_speed; constants of the end stops,
     # see `stop_torque`; rotor inertia [kg m2]. One array, because passing an array costs about 10 ns.
     joints: Vector
@@ -90,8 +86,8 @@ def arm_body(tree: Tree, frictions: Vector, stops: Vector | None = None) -> ArmB
     n, layout = len(frictions), tree.layout
     free = np.tile([-np.inf, np.inf, 0.0, 0.0], (n, 1))
     joints = np.column_stack([frictions, free if stops is None else stops, layout.rotor_inertias])
-    parameters = parameters_of(layout) if tree.is_written_out else np.zeros(1)
-    return ArmBody(layout, read_only(parameters), tree.is_written_out, read_only(joints), stops is not None)
+    parameters = read_only(parameters_of(layout) if tree.is_written_out else np.zeros(1))
+    return ArmBody(None if tree.is_written_out else layout, parameters, read_only(joints), stops is not None)
 
 
 class Rows(NamedTuple):
@@ -137,7 +133,7 @@ class StepWork(NamedTuple):
 def step_work(body: ArmBody) -> StepWork:
     """Allocate the work arrays for steps of an arm."""
     n = len(body.joints)
-    room = np.zeros(0 if body.written_out else room_size(n))
+    room = np.zeros(0 if body.layout is None else room_size(n))
     return StepWork(np.zeros((len(ROW), n)), body.parameters.copy(), np.zeros((3, 1, n, n)), room)
 
 
@@ -211,7 +207,7 @@ def balance(joints: Vector, halfway: bool, dt: float, least: float, table: Vecto
 
 
 @compiled
-def shortened(body: ArmBody, dt: float, table: Vector) -> float:
+def shortened(joints: Vector, dt: float, matrix: Vector, table: Vector) -> float:
     """Fraction of a Newton step, at most 1, that minimizes the convex function of the step equations.
 
     At a + s p, with p = solution - a and fixed velocity forces, the derivative of that function along p is
@@ -222,13 +218,12 @@ def shortened(body: ArmBody, dt: float, table: Vector) -> float:
     position with halved weights (Illinois), to a tenth of g(0).
 
     Args:
-        body: the arm.
+        joints: (n, 11) of `ArmBody`.
         dt: [s].
+        matrix: (n, n) mass matrix M.
         table: (22, n) after an iteration from a.
     """
     n = table.shape[1]
-    matrix = np.zeros((1, n, n))
-    mass_matrix_rows(body.layout, table[ROW.middle : ROW.middle + 1], matrix)
     stride = table[ROW.solution] - table[ROW.acceleration]
     quadratic, fixed, start = 0.0, 0.0, 0.0
     for i in range(n):
@@ -236,7 +231,7 @@ def shortened(body: ArmBody, dt: float, table: Vector) -> float:
         fixed -= stride[i] * (opposing + table[ROW.stiffness, i] * stride[i])
         start -= stride[i] * table[ROW.stiffness, i] * stride[i]
         for j in range(n):
-            quadratic += stride[i] * matrix[0, i, j] * stride[j]
+            quadratic += stride[i] * matrix[i, j] * stride[j]
     start -= quadratic
     low, high, below, above, share, side = 0.0, 1.0, start, 0.0, 1.0, 0
     for _ in range(_CUTS):
@@ -244,8 +239,8 @@ def shortened(body: ArmBody, dt: float, table: Vector) -> float:
         for i in range(n):
             v, there = table[ROW.speed, i], table[ROW.acceleration, i] + share * stride[i]
             mean_speed = v + 0.5 * dt * there
-            resisting = friction_over_step(table[ROW.bristle, i], v, v + dt * there, dt, body.joints[i])[4]
-            stopping, _ = stop_torque(table[ROW.position, i], dt * mean_speed, dt, body.joints[i, _STOP:_ROTOR])
+            resisting = friction_over_step(table[ROW.bristle, i], v, v + dt * there, dt, joints[i])[4]
+            stopping, _ = stop_torque(table[ROW.position, i], dt * mean_speed, dt, joints[i, _STOP:_ROTOR])
             slope += stride[i] * (resisting - (table[ROW.drive, i] - table[ROW.back_emf, i] * mean_speed) - stopping)
         if abs(slope) <= -0.1 * start or (share == 1.0 and slope < 0.0):
             break
@@ -262,21 +257,6 @@ def shortened(body: ArmBody, dt: float, table: Vector) -> float:
 
 
 @compiled
-def slopes_by_recursion(body: ArmBody, dt: float, work: StepWork) -> bool:
-    """Write `work.derivatives` at a solution; False if M is not positive definite."""
-    table, slopes = work.table, work.derivatives
-    balance(body.joints, body.halfway, dt, -np.inf, table)
-    slopes[:] = 0.0
-    a, here = table[ROW.acceleration], table[ROW.middle : ROW.middle + 1]
-    speed = table[ROW.mean_speed : ROW.mean_speed + 1]
-    external = np.zeros((1, len(a), 6))
-    derivative_rows(body.layout, here, speed, a.reshape(1, -1), external, slopes[0], slopes[1], slopes[2])
-    for i in range(len(a)):
-        slopes[2, 0, i, i] += table[ROW.stiffness, i]
-    return solve_derivative_rows(slopes[0], slopes[1], slopes[2])
-
-
-@compiled
 def largest_change(dt: float, table: Vector) -> float:
     """Largest change of a speed by an iteration [rad/s]; NaN if a speed exceeds all bounds. The table is (22, n)."""
     change = 0.0
@@ -288,94 +268,34 @@ def largest_change(dt: float, table: Vector) -> float:
 
 
 @compiled
-def plain_step(
-    joints: Vector,
-    halfway: bool,
-    iterations: int,
-    converged: float,
-    dt: float,
-    slopes: bool,
-    table: Vector,
-    numbers: Vector,
-    derivatives: Vector,
-) -> int:
-    """Solve a step as `implicit_step`, by plain iterations of the straight-line code; enough for nearly every step.
-
-    It takes no tuples, because passing them costs as much as an iteration: joints (n, 11) and halfway are those of
-    `ArmBody`; table (22, n), numbers (p,) and derivatives (3, 1, n, n) those of `StepWork`. `converged` is the change
-    of a speed in the last iteration [rad/s]; the remaining error is about its square. `slopes`: whether to compute
-    `derivatives`; dt [s].
-
-    Returns:
-        DONE, UNBOUNDED or UNSOLVED.
-    """
-    middle, mean_speed = table[ROW.middle : ROW.middle + 1], table[ROW.mean_speed : ROW.mean_speed + 1]
-    load, solution = table[ROW.load : ROW.load + 1], table[ROW.solution : ROW.solution + 1]
-    change = np.inf
-    for _ in range(iterations):
-        balance(joints, halfway, dt, -np.inf, table)
-        for i in range(table.shape[1]):
-            numbers[STRIDE * i + ROTOR] = table[ROW.rotors, i]
-        along = slopes and change < _NEAR  # derivatives cost as much as another iteration
-        if along:
-            arm_derivatives(middle, mean_speed, load, numbers, solution, derivatives)  # type: ignore[no-untyped-call]
-        elif not arm_accelerations(middle[0], mean_speed[0], load[0], numbers, solution[0]):
-            return UNBOUNDED
-        change = largest_change(dt, table)
-        if not change < np.inf:
-            return UNBOUNDED
-        for i in range(table.shape[1]):
-            table[ROW.acceleration, i] = solution[0, i]
-        if change < converged and (along or not slopes):
-            return DONE
-    return UNSOLVED
+def written_out_mass_matrix(joints: Vector, middle: Vector, numbers: Vector, matrix: Vector) -> None:
+    """Write the mass matrix (n, n) at a position (n,) by straight-line code; joints and numbers as in `arm_step`."""
+    for i in range(len(joints)):
+        numbers[STRIDE * i + ROTOR] = joints[i, _ROTOR]
+    arm_mass_matrix(middle, numbers, matrix)  # type: ignore[no-untyped-call]
 
 
 @compiled
-def plain_recursive_step(
-    body: ArmBody, iterations: int, converged: float, dt: float, slopes: bool, work: StepWork
-) -> int:
-    """Solve a step as `plain_step`, for a tree without straight-line code.
+def solve_swept(along: bool, table: Vector, matrix: Vector, factors: Vector) -> bool:
+    """Solve the equation in a table (22, n), whose row of solutions contains torques of the bodies; False if singular.
 
-    One position argument has one mass matrix, which is computed once; an iteration then costs the bias torques and the
-    factors of the matrix.
+    The torques are those at the accelerations in the table, without rotors, if `along`, else those at none. `matrix`
+    (n, n) is M; factors (n, n) is an output, of M with the stiffness.
     """
-    table, joints, n = work.table, body.joints, len(body.joints)
-    room, derivatives = room_in(work.room, n), work.derivatives[:, 0]
-    matrix, factors = derivatives[2], room.factors
-    middle, mean_speed, solution = table[ROW.middle], table[ROW.mean_speed], table[ROW.solution]
-    change = np.inf
-    for iteration in range(iterations):
-        balance(joints, body.halfway, dt, -np.inf, table)
-        if iteration == 0 or body.halfway:
-            mass_matrix_at(body.layout, middle, room, matrix)
-        along = slopes and change < _NEAR  # the sweep for derivatives gives the torques of these accelerations, too
-        if along:
-            slopes_at(body.layout, mean_speed, table[ROW.acceleration], room, solution, derivatives[0], derivatives[1])
-        else:
-            bias_at(body.layout, mean_speed, room, solution)
+    n, solution = len(matrix), table[ROW.solution]
+    for i in range(n):
+        known = table[ROW.rotors, i] * table[ROW.acceleration, i] if along else 0.0
+        solution[i] = table[ROW.load, i] - known - solution[i]
+        for j in range(i + 1):
+            factors[i, j] = matrix[i, j]
+        factors[i, i] += table[ROW.stiffness, i]
+    if not factor(factors, n):
+        return False
+    solve(factors, n, solution)
+    if along:
         for i in range(n):
-            known = table[ROW.rotors, i] * table[ROW.acceleration, i] if along else 0.0
-            solution[i] = table[ROW.load, i] - known - solution[i]
-            for j in range(i + 1):
-                factors[i, j] = matrix[i, j]
-            factors[i, i] += table[ROW.stiffness, i]
-        if not factor(factors, n):
-            return UNSOLVED
-        solve(factors, n, solution)
-        if along:
-            for i in range(n):
-                solution[i] += table[ROW.acceleration, i]
-        change = largest_change(dt, table)
-        if not change < np.inf:
-            return UNBOUNDED
-        for i in range(n):
-            table[ROW.acceleration, i] = solution[i]
-        if change < converged and (along or not slopes):
-            if slopes:
-                invert_slopes(factors, derivatives, solution)
-            return DONE
-    return UNSOLVED
+            solution[i] += table[ROW.acceleration, i]
+    return True
 
 
 @compiled
@@ -404,11 +324,30 @@ def invert_slopes(factors: Vector, derivatives: Vector, column: Vector) -> None:
 
 
 @compiled
-def implicit_step(body: ArmBody, dt: float, slopes: bool, work: StepWork) -> int:
-    """Solve a step of any arm for the accelerations; the table contains the start and the drive.
+def arm_step(
+    layout: Layout | None,
+    joints: Vector,
+    halfway: bool,
+    iterations: int,
+    converged: float,
+    search: bool,
+    dt: float,
+    slopes: bool,
+    work: StepWork,
+) -> int:
+    """Solve a step for the accelerations by Newton's method; the table contains the start and the drive.
+
+    Each iteration is one forward dynamics, by straight-line code or by recursion. The type of `layout` decides, so only
+    one of them is compiled. One position argument has one mass matrix, which the recursion computes once. Parts of
+    `ArmBody` are passed, not all of it, because each array of a tuple costs about 10 ns.
 
     Args:
-        body: the arm.
+        layout: that of `ArmBody`.
+        joints: (n, 11), likewise.
+        halfway: likewise.
+        iterations: limit of the plain iterations; enough for nearly every step.
+        converged: change of a speed in the last one [rad/s]; the remaining error is about its square.
+        search: whether what they do not solve is attempted again from no acceleration, with a line search.
         dt: [s].
         slopes: whether to compute `work.derivatives`.
         work: on return its table has the torques of the last iteration.
@@ -416,23 +355,55 @@ def implicit_step(body: ArmBody, dt: float, slopes: bool, work: StepWork) -> int
     Returns:
         DONE, UNBOUNDED (numbers without bounds or a joint without inertia) or UNSOLVED.
     """
-    table = work.table
+    table, numbers, derivatives, n = work.table, work.numbers, work.derivatives, len(joints)
     middle, mean_speed = table[ROW.middle : ROW.middle + 1], table[ROW.mean_speed : ROW.mean_speed + 1]
     load, solution = table[ROW.load : ROW.load + 1], table[ROW.solution : ROW.solution + 1]
-    n = table.shape[1]
-    external = np.zeros((1, n, 6))
-    for iteration in range(_ITERATIONS):
-        cut = iteration >= _UNCUT
-        balance(body.joints, body.halfway, dt, 0.0 if cut else -np.inf, table)
-        if forward_dynamics_rows(body.layout, table[ROW.rotors], middle, mean_speed, load, external, solution) >= 0:
-            return UNBOUNDED
-        change = largest_change(dt, table)
-        share = shortened(body, dt, table) if cut and change >= _CONVERGED else 1.0
-        if not (change < np.inf and np.isfinite(share)):
-            return UNBOUNDED
-        for i in range(n):
-            a = table[ROW.acceleration, i]
-            table[ROW.acceleration, i] = solution[0, i] if share == 1.0 else a + share * (solution[0, i] - a)
-        if change < _CONVERGED:
-            return DONE if not slopes or slopes_by_recursion(body, dt, work) else UNBOUNDED
-    return UNSOLVED
+    if layout is not None:
+        room, torques = room_in(work.room, n), solution[0]
+        dq, dv, matrix = derivatives[0, 0], derivatives[1, 0], derivatives[2, 0]
+    end, limit, allowed = UNSOLVED, iterations, converged
+    for attempt in range(2 if search else 1):
+        if attempt == 1:
+            end, limit, allowed = UNSOLVED, _ITERATIONS, _CONVERGED
+            table[ROW.acceleration] = 0.0
+        change = np.inf
+        for iteration in range(limit):
+            cut = attempt == 1 and iteration >= _UNCUT
+            # Derivatives cost as much as another iteration. After a line search they are those of its solution.
+            along = slopes and change < (_CONVERGED if cut else _NEAR)
+            balance(joints, halfway, dt, 0.0 if cut and not along else -np.inf, table)
+            regular = True
+            if layout is None:
+                for i in range(n):
+                    numbers[STRIDE * i + ROTOR] = table[ROW.rotors, i]
+                if along:
+                    arm_derivatives(  # type: ignore[no-untyped-call]
+                        middle, mean_speed, load, numbers, solution, derivatives
+                    )
+                else:
+                    regular = arm_accelerations(middle[0], mean_speed[0], load[0], numbers, solution[0])
+            else:
+                if iteration == 0 or halfway:
+                    mass_matrix_at(layout, middle[0], room, matrix)
+                if along:  # this sweep gives the torques of the accelerations, too
+                    slopes_at(layout, mean_speed[0], table[ROW.acceleration], room, torques, dq, dv)
+                else:
+                    bias_at(layout, mean_speed[0], room, torques)
+                regular = solve_swept(along, table, matrix, room.factors)
+            change = largest_change(dt, table) if regular else np.nan
+            share = 0.0 if cut and along else 1.0
+            if cut and not along and change >= _CONVERGED:
+                if layout is None:
+                    written_out_mass_matrix(joints, middle[0], numbers, derivatives[2, 0])
+                share = shortened(joints, dt, derivatives[2, 0], table)
+            if not (change < np.inf and np.isfinite(share)):
+                end = UNBOUNDED
+                break
+            for i in range(n):
+                start, target = table[ROW.acceleration, i], solution[0, i]
+                table[ROW.acceleration, i] = target if share == 1.0 else start + share * (target - start)
+            if (cut and along) or (change < allowed and (along or not slopes)):
+                if layout is not None and slopes:
+                    invert_slopes(room.factors, derivatives[:, 0], torques)
+                return DONE
+    return end

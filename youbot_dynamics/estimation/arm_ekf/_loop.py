@@ -9,7 +9,7 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.dynamics.arm import DONE, ROW, ArmBody, StepWork, implicit_step, plain_recursive_step, plain_step
+from youbot_dynamics.dynamics.arm import DONE, ROW, ArmBody, StepWork, arm_step
 from youbot_dynamics.estimation.arm_ekf import _joints as joint
 from youbot_dynamics.estimation.arm_ekf import _model as model
 from youbot_dynamics.estimation.arm_ekf._joints import Estimate
@@ -157,8 +157,8 @@ def follow(
     of the `covariances` (t, k, k); an output without rows is skipped.
     """
     stamps, positions, velocities, efforts = messages
-    table, numbers, derivatives, slopes = step.table, step.numbers, step.derivatives, work.slopes
-    joint_constants, halfway, straight = body.joints, body.halfway, body.written_out
+    table, derivatives, slopes = step.table, step.derivatives, work.slopes
+    layout, constants, halfway = body.layout, body.joints, body.halfway
     first, second, shift, gain, correction = work.first, work.second, work.shift, work.gain, work.correction
     noise, torque, joints, each = work.noise, work.torque, rules.joints, rules.each
     clock, mean, covariance, memory, counts = estimate
@@ -187,16 +187,8 @@ def follow(
                     solved = model.is_sane(each, mean)
                     if solved:
                         model.begin_step(each, mean, a, torque, table)
-                        if straight:
-                            end = plain_step(
-                                joint_constants, halfway, ITERATIONS, CONVERGED, dt, True, table, numbers, derivatives
-                            )
-                        else:
-                            end = plain_recursive_step(body, ITERATIONS, CONVERGED, dt, True, step)
+                        end = arm_step(layout, constants, halfway, ITERATIONS, CONVERGED, True, dt, True, step)
                         solved = end == DONE
-                        if not solved:  # again, with a line search
-                            table[ROW.acceleration] = 0.0
-                            solved = implicit_step(body, dt, True, step) == DONE
                     if not (solved and model.total_slopes(each, derivatives, table, dt, slopes)):
                         counts[joint.UNSOLVED] += 1
                         clock[joint.LAST] = np.nan

@@ -1,6 +1,6 @@
 """One time step of the arm with its exact derivatives, and the covariance of its filter over it: compiled code.
 
-The step is `dynamics.arm.plain_step`, driven by torques. It solves for the acceleration a of
+The step is `dynamics.arm.arm_step`, driven by torques. It solves for the acceleration a of
 
     M(q_mid) a = tau - bias(q_mid, v_mid) - tau_f(z, v, v+),    q_mid = q + dt v / 2,  v_mid = v + dt a / 2
     v+ = v + dt a,    q+ = q + dt (v + v+) / 2,    z+ = z+(z, v, v+)  from the exact path exponential

@@ -1,7 +1,7 @@
 """The arm of the twin: its compiled loop behind the driver, and the audit of its energy.
 
 The loop runs at 1 kHz: controllers, bodies, friction, end stops and heat.
-A step is the `implicit_step` of an arm with end stops, the bodies halfway between where they are and where they will
+A step is the `arm_step` of an arm with end stops, the bodies halfway between where they are and where they will
 be. Currents are held over a cycle. Most cycles are one step. One in which a joint is hit so hard that its speed changes
 by more than `_SHARP`, or which plain iterations of Newton's method do not solve, is halved until it is not, down to a
 sixteenth: blows on the end stops would else cost the balance some 6e-7 of a busy minute.
@@ -26,8 +26,7 @@ from youbot_dynamics.dynamics.arm import (
     ArmBody,
     ArmState,
     arm_body,
-    plain_recursive_step,
-    plain_step,
+    arm_step,
     step_work,
     stop_energy,
 )
@@ -111,8 +110,7 @@ def advance(
     n = state.shape[0]
     torque_of_current, heats = mover.torque_of_current, mover.heats
     work = step_work(mover.body)
-    table, numbers, derivatives = work.table, work.numbers, work.derivatives
-    joints, halfway, straight = mover.body.joints, mover.body.halfway, mover.body.written_out
+    table, layout, joints, halfway = work.table, mover.body.layout, mover.body.joints, mover.body.halfway
     position, speed = state[:, POSITION], state[:, SPEED]
     back_emf, resistance = np.zeros(n), np.zeros(n)
     for k in range(cycles):
@@ -128,10 +126,7 @@ def advance(
                 table[ROW.bristle, i], table[ROW.acceleration, i] = state[i, BRISTLE], state[i, ACCELERATION]
                 table[ROW.drive, i] = torque_of_current[i] * memory[i, CURRENT]
             dt = STEP * size / _PARTS
-            if straight:
-                end = plain_step(joints, halfway, _ITERATIONS, _CONVERGED, dt, False, table, numbers, derivatives)
-            else:
-                end = plain_recursive_step(mover.body, _ITERATIONS, _CONVERGED, dt, False, work)
+            end = arm_step(layout, joints, halfway, _ITERATIONS, _CONVERGED, False, dt, False, work)
             sharpest = 0.0
             for i in range(n):
                 sharpest = max(sharpest, abs(table[ROW.acceleration, i]) * dt)
