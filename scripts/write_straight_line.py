@@ -1,8 +1,8 @@
 """Write the straight-line code of the youBot arm from the recursions of the package; --check only compares.
 
-The recursions of dynamics/tree/_recursion.py run on symbols: sines, cosines, speeds, torques and inertial parameters
-stay free, the geometry of the arm is folded in. Run it after a change of the recursions or of the arm's joints in
-urdf/youbot.urdf; a test compares what is shipped with what it writes.
+The recursions of dynamics/tree (_recursion.py, _sweeps.py) run on symbols: sines, cosines, speeds, torques and inertial
+parameters stay free, the geometry of the arm is folded in. Run it after a change of the recursions or of the arm's
+joints in urdf/youbot.urdf; a test compares what is shipped with what it writes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tracing import Node, Tape, Writer  # noqa: E402
 from youbot_dynamics.dynamics.arm import arm_tree  # noqa: E402
 from youbot_dynamics.dynamics.tree import Layout  # noqa: E402
 from youbot_dynamics.dynamics.tree import _articulated_body as articulated_body  # noqa: E402
-from youbot_dynamics.dynamics.tree import _derivatives as dynamics_derivatives  # noqa: E402
 from youbot_dynamics.dynamics.tree import _recursion as recursion  # noqa: E402
 from youbot_dynamics.dynamics.tree import _spatial as spatial  # noqa: E402
+from youbot_dynamics.dynamics.tree import _sweeps as sweeps  # noqa: E402
 from youbot_dynamics.dynamics.tree._straight_line import spared_axis, structure_of  # noqa: E402
 from youbot_dynamics.files import write_atomically  # noqa: E402
 
@@ -33,7 +33,7 @@ TARGET = ROOT / "youbot_dynamics" / "dynamics" / "generated" / "youbot_arm.py"
 
 def uncompile() -> None:
     """Let the recursions call each other as plain Python, so that symbols can pass through them."""
-    for module in (spatial, recursion, articulated_body, dynamics_derivatives):
+    for module in (spatial, recursion, articulated_body, sweeps):
         for name, value in list(vars(module).items()):
             if hasattr(value, "py_func"):
                 setattr(module, name, value.py_func)
@@ -100,26 +100,31 @@ class ArmTrace:
         recursion.gather(*arguments, force, tau)
         return tau + self.layout.rotor_inertias * self.a
 
+    def placed(self) -> tuple[Any, Any]:
+        """Return the sweeps' work space at the angles of the symbols, and the mass matrix (n, n)."""
+        n, tape = self.n, self.tape
+        numbers, matrix = sweeps.room_in(np.zeros(sweeps.room_size(n, n)), n, n), filled(tape, n, n)
+        placed = sweeps.Placed(*(filled(tape, *array.shape) for array in numbers.placed))
+        room = sweeps.Room(placed, *(filled(tape, *array.shape) for array in numbers[1:]))
+
+        def place(_: Layout, q: Any, sines: Any, cosines: Any, rotations: Any, positions: Any) -> None:
+            rotations[:], positions[:] = self.rotations, self.positions
+
+        sweeps.sines_and_cosines, sweeps.place = (lambda *_: None), place
+        sweeps.mass_matrix_at(self.layout, self.s, placed, matrix)
+        return room, self.lifted(matrix)
+
     def sweeps(self, a: Any) -> tuple[Any, Any, Any, Any]:
         """Return torques (n,), their derivatives by q and v (n, n) and the mass matrix at accelerations a (n,)."""
         n, tape = self.n, self.tape
-        shapes = [array.shape for array in dynamics_derivatives.new_space(n, n)]
-        space = dynamics_derivatives.Space(*(filled(tape, *shape) for shape in shapes))
-        tau, by_q, by_v, matrix = filled(tape, n), filled(tape, n, n), filled(tape, n, n), filled(tape, n, n)
-        arguments = (self.layout, self.rotations, self.positions)
-        dynamics_derivatives.sweep_out(*arguments, self.v, a, filled(tape, n, 6), space)
-        dynamics_derivatives.sweep_in(self.layout, space, tau, by_q, by_v, matrix)
-        return self.lifted(tau), self.lifted(by_q), self.lifted(by_v), self.lifted(matrix)
+        room, matrix = self.placed()
+        tau, by_q, by_v = filled(tape, n), filled(tape, n, n), filled(tape, n, n)
+        sweeps.slopes_at(self.layout, self.v, a, room.none, room, tau, by_q, by_v)
+        return self.lifted(tau), self.lifted(by_q), self.lifted(by_v), matrix
 
     def mass_matrix(self) -> Any:
         """Return the mass matrix (n, n)."""
-        n, tape = self.n, self.tape
-        masses, first, inertias = filled(tape, n), filled(tape, n, 3), filled(tape, n, 3, 3)
-        arguments = (self.layout, self.rotations, self.positions)
-        recursion.composite_inertias(*arguments, masses, first, inertias)
-        matrix = filled(tape, n, n)
-        recursion.mass_matrix(*arguments, masses, first, inertias, filled(tape, n, 6), matrix)
-        return matrix
+        return self.placed()[1]
 
     def factors(self, matrix: Any) -> Any:
         """Return L and the reciprocals of D, L D L' = matrix (n, n)."""

@@ -54,13 +54,13 @@ def test_what_a_step_of_the_filter_is_made_of_is_that_of_pinocchio(name: str) ->
     model = pin.buildModelFromUrdf(str(FILES[name].with_suffix(".urdf")))
     model.armature = tree.layout.rotor_inertias.copy()
     data, n = model.createData(), tree.nv
-    room = room_in(np.zeros(room_size(n)), n)
+    room = room_in(np.zeros(room_size(n, n)), n, n)
     for _ in range(30):
         q, v, a = random.uniform(-2.0, 2.0, n), random.normal(size=n), 5.0 * random.normal(size=n)
         (matrix, dq, dv), (bias, torque) = np.zeros((3, n, n)), np.zeros((2, n))
-        mass_matrix_at(tree.layout, q, room, matrix)
+        mass_matrix_at(tree.layout, q, room.placed, matrix)
         bias_at(tree.layout, v, room, bias)
-        slopes_at(tree.layout, v, a, room, torque, dq, dv)
+        slopes_at(tree.layout, v, a, room.none, room, torque, dq, dv)
         upper = np.triu(pin.crba(model, data, q))
         theirs = {
             "mass matrix": (matrix, upper + np.triu(upper, 1).T),

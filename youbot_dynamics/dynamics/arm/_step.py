@@ -133,7 +133,7 @@ class StepWork(NamedTuple):
 def step_work(body: ArmBody) -> StepWork:
     """Allocate the work arrays for steps of an arm."""
     n = len(body.joints)
-    room = np.zeros(0 if body.layout is None else room_size(n))
+    room = np.zeros(0 if body.layout is None else room_size(n, n))
     return StepWork(np.zeros((len(ROW), n)), body.parameters.copy(), np.zeros((3, 1, n, n)), room)
 
 
@@ -359,7 +359,7 @@ def arm_step(
     middle, mean_speed = table[ROW.middle : ROW.middle + 1], table[ROW.mean_speed : ROW.mean_speed + 1]
     load, solution = table[ROW.load : ROW.load + 1], table[ROW.solution : ROW.solution + 1]
     if layout is not None:
-        room, torques = room_in(work.room, n), solution[0]
+        room, torques = room_in(work.room, n, n), solution[0]
         dq, dv, matrix = derivatives[0, 0], derivatives[1, 0], derivatives[2, 0]
     end, limit, allowed = UNSOLVED, iterations, converged
     for attempt in range(2 if search else 1):
@@ -384,9 +384,10 @@ def arm_step(
                     regular = arm_accelerations(middle[0], mean_speed[0], load[0], numbers, solution[0])
             else:
                 if iteration == 0 or halfway:
-                    mass_matrix_at(layout, middle[0], room, matrix)
+                    mass_matrix_at(layout, middle[0], room.placed, matrix)
                 if along:  # this sweep gives the torques of the accelerations, too
-                    slopes_at(layout, mean_speed[0], table[ROW.acceleration], room, torques, dq, dv)
+                    a = table[ROW.acceleration]
+                    slopes_at(layout, mean_speed[0], a, room.none, room, torques, dq, dv)
                 else:
                     bias_at(layout, mean_speed[0], room, torques)
                 regular = solve_swept(along, table, matrix, room.factors)

@@ -1,6 +1,5 @@
 """Dynamics of trees of rigid bodies. Source: Featherstone 2008."""
 
-from youbot_dynamics.dynamics.tree._arm_sweeps import bias_at, mass_matrix_at, room_in, room_size, slopes_at
 from youbot_dynamics.dynamics.tree._layout import Layout
 from youbot_dynamics.dynamics.tree._rows import (
     derivative_rows,
@@ -15,6 +14,7 @@ from youbot_dynamics.dynamics.tree._straight_line import (
     STRIDE,
     parameters_of,
 )
+from youbot_dynamics.dynamics.tree._sweeps import bias_at, mass_matrix_at, room_in, room_size, slopes_at
 from youbot_dynamics.dynamics.tree._tree import Tree, without_fixed_joints
 from youbot_dynamics.dynamics.tree._urdf import Link, read_urdf
 

@@ -9,10 +9,10 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.tree._articulated_body import articulate, new_space
-from youbot_dynamics.dynamics.tree._derivatives import inertias_in_world, place_in_world
 from youbot_dynamics.dynamics.tree._layout import FLOATING, PRISMATIC, REVOLUTE, Layout
 from youbot_dynamics.dynamics.tree._rows import places
 from youbot_dynamics.dynamics.tree._spatial import cross, rotate_back
+from youbot_dynamics.dynamics.tree._sweeps import inertias_in_world, place_in_world
 from youbot_dynamics.kinematics import se3
 from youbot_dynamics.kinematics.rotations import nearest_rotation
 from youbot_dynamics.kinematics.so3 import matrix_to_quaternion, quaternion_to_matrix

@@ -12,22 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.tree import _articulated_body as articulated_body
-from youbot_dynamics.dynamics.tree._derivatives import (
-    new_space,
-    solve_derivatives,
-    sweep_in,
-    sweep_out,
-)
 from youbot_dynamics.dynamics.tree._layout import FLOATING, Layout
 from youbot_dynamics.dynamics.tree._recursion import (
-    composite_inertias,
     forces,
     gather,
-    mass_matrix,
     motions,
     place,
     sines_and_cosines,
 )
+from youbot_dynamics.dynamics.tree._spatial import factor, solve
+from youbot_dynamics.dynamics.tree._sweeps import mass_matrix_at, room_in, room_size, slopes_at
 from youbot_dynamics.errors import InputError
 
 _FLOAT = np.dtype(np.float64)
@@ -164,15 +158,11 @@ def inverse_dynamics_rows(layout: Layout, q: Vector, v: Vector, a: Vector, exter
 
 @compiled
 def mass_matrix_rows(layout: Layout, q: Vector, matrix: Vector) -> None:
-    """Write mass matrices (t, nv, nv) of q (t, nq); matrix is zero on entry. Source: system 26."""
-    n = layout.parents.shape[0]
-    rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
-    masses, first_moments, inertias = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
-    force = np.zeros((n, 6))
+    """Write mass matrices (t, nv, nv) of q (t, nq). Source: system 26."""
+    n, nv = layout.parents.shape[0], matrix.shape[1]
+    placed = room_in(np.zeros(room_size(n, nv)), n, nv).placed
     for t in range(q.shape[0]):
-        places(layout, q[t], rotations, positions)
-        composite_inertias(layout, rotations, positions, masses, first_moments, inertias)
-        mass_matrix(layout, rotations, positions, masses, first_moments, inertias, force, matrix[t])
+        mass_matrix_at(layout, q[t], placed, matrix[t])
 
 
 @compiled
@@ -200,14 +190,40 @@ def forward_dynamics_rows(
 def derivative_rows(
     layout: Layout, q: Vector, v: Vector, a: Vector, external: Vector, dq: Vector, dv: Vector, matrix: Vector
 ) -> None:
-    """Write d tau/d q, d tau/d v, M, each (t, nv, nv) zero on entry, of q (t, nq), v, a (t, nv) and external."""
-    n = layout.parents.shape[0]
-    rotations, positions = np.zeros((n, 3, 3)), np.zeros((n, 3))
-    space, tau = new_space(n, v.shape[1]), np.zeros(v.shape[1])
+    """Write d tau/d q, d tau/d v, M, each (t, nv, nv), of q (t, nq), v, a (t, nv) and external."""
+    n, nv = layout.parents.shape[0], v.shape[1]
+    room, tau = room_in(np.zeros(room_size(n, nv)), n, nv), np.zeros(nv)
     for t in range(q.shape[0]):
-        places(layout, q[t], rotations, positions)
-        sweep_out(layout, rotations, positions, v[t], a[t], external[t % external.shape[0]], space)
-        sweep_in(layout, space, tau, dq[t], dv[t], matrix[t])
+        mass_matrix_at(layout, q[t], room.placed, matrix[t])
+        slopes_at(layout, v[t], a[t], external[t % external.shape[0]], room, tau, dq[t], dv[t])
+
+
+@compiled
+def solve_derivatives(dq: Vector, dv: Vector, matrix: Vector) -> bool:
+    """Replace d tau/d q, d tau/d v, M by d qdd/d q = -M^-1 d tau/d q, d qdd/d v = -M^-1 d tau/d v, d qdd/d tau = M^-1.
+
+    Each is (nv, nv). Returns False if M is not positive definite.
+    Source: document 001 (5), (6), which takes finite differences; system 8; D-001-2.
+    """
+    nv = matrix.shape[0]
+    factors = matrix.copy()
+    if not factor(factors, nv):
+        return False
+    column = np.empty(nv)
+    for c in range(nv):
+        for row in range(nv):
+            column[row] = -dq[row, c]
+        solve(factors, nv, column)
+        dq[:, c] = column
+        for row in range(nv):
+            column[row] = -dv[row, c]
+        solve(factors, nv, column)
+        dv[:, c] = column
+        column[:] = 0.0
+        column[c] = 1.0
+        solve(factors, nv, column)
+        matrix[:, c] = column
+    return True
 
 
 @compiled

@@ -285,7 +285,7 @@ class Tree(MadeOfArguments):
     ) -> tuple[Vector, Vector, Vector]:
         """Exact d tau/d q, d tau/d v, d tau/d a = M, each (nv, nv) or (t, nv, nv).
 
-        For the formulas see `_derivatives`. Derivatives by q of a floating joint are along the motions [linear;
+        For the formulas see `_sweeps`. Derivatives by q of a floating joint are along the motions [linear;
         angular] of its body.
         Source: Singh, Russell, Wensing 2022; system 8; D-001-2.
         """
