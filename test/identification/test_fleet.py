@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from fleet_bags import write_drives
 
 from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
 from youbot_dynamics.identification.base_friction import FrictionSignals
-from youbot_dynamics.identification.base_friction._fit import EXPONENTS, friction_sums
+from youbot_dynamics.identification.base_friction._fit import friction_sums, most_general
 from youbot_dynamics.identification.base_friction.stage import friction_model
 from youbot_dynamics.identification.pipeline import _extraction, fleet_worker, identify
 from youbot_dynamics.identification.pipeline import _fleet as fleet
@@ -343,7 +343,7 @@ def test_what_is_kept_of_an_hour_is_below_a_megabyte() -> None:
         signals = FrictionSignals(
             stamps, np.tile(speeds, (hours, 1)), np.tile(torques, (hours, 1)), np.tile(speeds, (hours, 1))
         )
-        sums = friction_sums(signals, replace(friction_model(ROBOT), exponents=EXPONENTS))
+        sums = friction_sums(signals, most_general(friction_model(ROBOT)))
         kept[hours] = len(pickle.dumps(sums))
     assert kept[1] < 1_000_000
     assert kept[3] < 1_100_000  # longer recordings get longer blocks

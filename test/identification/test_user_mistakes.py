@@ -11,7 +11,8 @@ import pytest
 from arm_motions import TREE, excited, recommended, truth_of
 from body_runs import ramps
 from calibration_runs import BASE, drawn_run, drawn_tracker
-from friction_runs import PERIOD, STRAIGHT, TURNING, calibrated_truth, drive, stairs
+from friction_runs import COEFFICIENTS, PERIOD, STRAIGHT, TURNING, calibrated_truth, drive, stairs
+from scipy.signal import lfilter
 from stage_bags import ARM, ROBOT, WHEELS, Row, base_rows, heat_rows, joint_state_cdr, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError
@@ -172,6 +173,22 @@ def test_an_effort_that_never_changes_gives_no_friction(run, tmp_path, frozen):
     bag = write_rows(tmp_path / "bag", base_rows(dataclasses.replace(run, efforts=efforts)))
     missing = identify([bag], ROBOT, Options(), only=("base_friction",)).result.missing["base_friction"]
     assert f"the effort of {WHEELS[2]} is missing, or never changes" in missing
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("time_constant", [0.0, 0.2])
+def test_filtered_efforts_of_the_wheels_give_no_wrong_friction(seed, time_constant, tmp_path):
+    run, smoothing = drive(stairs(40.0, STRAIGHT + TURNING), calibrated_truth(seed), seed), PERIOD + time_constant
+    efforts = lfilter([PERIOD / smoothing], [1.0, -time_constant / smoothing], run.efforts, axis=0)
+    bag = write_rows(tmp_path / "bag", base_rows(dataclasses.replace(run, efforts=efforts)))
+    result = identify([bag], ROBOT, Options(), only=("base_friction",)).result
+    estimates = {name: result[f"robot.base.friction.{name}"].estimate for name in COEFFICIENTS}
+    for name, estimate in estimates.items():
+        assert not estimate.identified or abs(estimate.value - getattr(calibrated_truth(seed), name)) < 4.0 * (
+            estimate.standard_error
+        )
+    behind = [estimate for estimate in estimates.values() if "ms behind the motion, and the value" in estimate.verdict]
+    assert bool(behind) == (time_constant > 0.0)
 
 
 def few_motions(random: np.random.Generator) -> np.ndarray:

@@ -213,7 +213,7 @@ def base_program(robot: Robot, duration: float, room: float, dt: float, *, tries
         wheels, sliding = twist @ jacobian.T, twist[:, 1:2] + twist[:, 2:3] * places
         clear = np.all(np.abs(wheels) > WHEEL_DEADBAND, axis=1) & np.all(np.abs(sliding) > ROLLER_DEADBAND, axis=1)
         none = np.zeros((int(clear.sum()), 3))
-        rows = friction.columns(twist[clear], (none, none), np.sign(wheels[clear]), np.sign(sliding[clear]))
+        rows = friction.columns(twist[clear], (none, none, none), np.sign(wheels[clear]), np.sign(sliding[clear]))
         rows = rows[:, :, :coefficients].reshape(-1, coefficients) / scale
         return kept, _log_determinant(rows.T @ rows / len(twist))
 

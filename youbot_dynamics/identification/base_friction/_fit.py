@@ -39,8 +39,9 @@ _OMNI_WHEELS = (
 )
 
 
-EXPONENTS = (-1.0, 0.5, 2.0)  # of the speed, of friction that contradicts Coulomb + viscous friction
+_EXPONENTS = (-1.0, 0.5, 2.0)  # of the speed, of friction that contradicts Coulomb + viscous friction
 _SIGNIFICANT, _COMPARABLE = 3.0, 0.7  # standard errors above which it does, and share of the largest ratio
+_PROMPT = 0.02  # [s] efforts in phase with the commands of a servo loop appear to lag, or lead, by up to this
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,43 +83,52 @@ def fit_friction(
     return BaseFriction(model, solution.estimates[: model.coefficients] + wheel_viscous, solution)
 
 
-def with_shape_errors(friction: BaseFriction, sums: BlockSums) -> BaseFriction:
-    """The friction with the error of the friction law itself, where the forces contradict Coulomb + viscous friction.
+def with_model_errors(friction: BaseFriction, sums: BlockSums) -> BaseFriction:
+    """The friction with the errors of the model itself, where the forces contradict it.
 
-    The fit is repeated with friction proportional to each power of the speed. Where one is significant, the changes of
-    each coefficient by it, and by others that are nearly as significant, count as additional errors. A value that this
-    refuses names the cause.
+    The fit is repeated with friction proportional to each power of the speed, and with efforts that lag. Where a power
+    is significant, the changes of each coefficient by it, and by others that are nearly as significant, count as
+    additional errors; so do those by a lag. A value that this refuses names the cause.
 
     Args:
-        friction: of the model without powers.
-        sums: merged block sums of the same recordings with `EXPONENTS`.
+        friction: of the model without powers and lag.
+        sums: merged block sums of the same recordings for `most_general(model)`.
     """
     if friction.fit is None:
         return friction
     ratios, fits = dict[float, float](), dict[float, Fit]()
-    for exponent in EXPONENTS:
-        model = replace(friction.model, exponents=(exponent,))
-        unknowns = model.unknowns()
-        try:
-            fits[exponent] = fit(of_model(sums, model), unknowns)
-        except IdentificationError:  # too short for more unknowns
-            return friction
-        covariance = np.diag(fits[exponent].covariance)
-        terms = [k for k, unknown in enumerate(unknowns) if "_power_" in unknown.name and covariance[k] > 0.0]
-        ratios[exponent] = max((abs(fits[exponent].values[k]) / math.sqrt(covariance[k]) for k in terms), default=0.0)
+    try:
+        for exponent in _EXPONENTS:
+            fits[exponent], terms = _other_fit(sums, replace(friction.model, exponents=(exponent,)), "_power_")
+            ratios[exponent] = max((abs(value) / error for value, error in terms), default=0.0)
+        with_lag, terms = _other_fit(sums, replace(friction.model, effort_lag=True), "effort_lag")
+    except IdentificationError:  # too short for more unknowns
+        return friction
     least = max(_SIGNIFICANT, _COMPARABLE * max(ratios.values()))
     for exponent in sorted(ratios, key=ratios.__getitem__, reverse=True):
         if ratios[exponent] > least:
-            friction = _with_power(friction, fits[exponent], exponent)
+            law = f"friction does not follow Coulomb + viscous: the forces also contain a term of |v|^{exponent:g}"
+            friction = _widened(friction, fits[exponent], f"{law}, and the value depends on it")
+    for lag, error in terms:
+        if abs(lag) > max(_PROMPT, _SIGNIFICANT * error):
+            late = f"the efforts are some {1e3 * abs(lag):.0f} ms {'behind' if lag > 0.0 else 'ahead of'} the motion"
+            friction = _widened(
+                friction, with_lag, f"{late}, and the value depends on it: remove their filter, or check the stamps"
+            )
     return friction
 
 
-def _with_power(friction: BaseFriction, other: Fit, exponent: float) -> BaseFriction:
-    """The friction with the changes of its values in another fit, with a power of the speed, as additional errors."""
-    reason = (
-        f"friction does not follow Coulomb + viscous: the forces also contain a term of |v|^{exponent:g}, and the "
-        "value depends on it"
-    )
+def _other_fit(sums: BlockSums, model: FrictionModel, name: str) -> tuple[Fit, list[tuple[float, float]]]:
+    """Fit of another model, and value and standard error of its determined unknowns with `name` in their names."""
+    unknowns = model.unknowns()
+    other = fit(of_model(sums, model), unknowns)
+    variances = np.diag(other.covariance)
+    found = [k for k, unknown in enumerate(unknowns) if name in unknown.name and variances[k] > 0.0]
+    return other, [(float(other.values[k]), math.sqrt(variances[k])) for k in found]
+
+
+def _widened(friction: BaseFriction, other: Fit, reason: str) -> BaseFriction:
+    """The friction with the changes of its values in another fit as additional errors."""
     unknowns = {unknown.name: unknown for unknown in (*other.unknowns, *_wheel_unknowns(friction.model))}
     wheels = _wheel_viscous(other, friction.model) if friction.model.each_wheel else ()
     values = {name: float(other.values[k]) for k, name in enumerate(unknown.name for unknown in other.unknowns)}
@@ -130,9 +140,14 @@ def _with_power(friction: BaseFriction, other: Fit, exponent: float) -> BaseFric
     return replace(friction, estimates=estimates)
 
 
+def most_general(model: FrictionModel) -> FrictionModel:
+    """The model with everything that `with_model_errors` tries."""
+    return replace(model, exponents=_EXPONENTS, effort_lag=True)
+
+
 def of_model(sums: BlockSums, model: FrictionModel) -> BlockSums:
-    """Sums for a model with some of the `EXPONENTS`, or none, from sums with all of them."""
-    names = [unknown.name for unknown in replace(model, exponents=EXPONENTS).unknowns()]
+    """Sums for a model from those for `most_general(model)`."""
+    names = [unknown.name for unknown in most_general(model).unknowns()]
     return sums.selected([names.index(unknown.name) for unknown in model.unknowns()])
 
 
@@ -178,14 +193,13 @@ def estimate_base_friction(recordings: Sequence[FrictionSignals], model: Frictio
     if not recordings or any(reasons):
         reason = next((reason for reason in reasons if reason), "there is no recording")
         return no_friction(model, reason)
-    powers = replace(model, exponents=EXPONENTS)
-    sums = merge([friction_sums(signals, powers) for signals in recordings])
+    sums = merge([friction_sums(signals, most_general(model)) for signals in recordings])
     friction = fit_friction(
         of_model(sums, model),
         model,
         lambda: (rows for signals in recordings for rows in friction_rows(model, signals)),
     )
-    return with_shape_errors(friction, sums)
+    return with_model_errors(friction, sums)
 
 
 _UNITS = {"viscous_x": "1/s", "viscous_y": "1/s", "roller_coulomb": "m/s2", "wheel_coulomb": "m2/s2"}

@@ -62,9 +62,9 @@ class HalfWindows:
         mean: Vector = (moment[:-1] + total[1:] - moment[1:]) / weight[:, None]
         return mean
 
-    def rate(self) -> Vector:
-        """Mean acceleration of the wheels (k - 1, n) with the same triangular weight [rad/s2]."""
-        mean = self.speed[0] / self.count[:, None]
+    def rate(self, sums: Vector) -> Vector:
+        """Mean derivative (k - 1, n) in time with the same triangular weight, of sums (2, k, n)."""
+        mean = sums[0] / self.count[:, None]
         interval = self.span * (1.0 + np.diff(self.moment / self.count))
         slope: Vector = np.asarray(np.diff(mean, axis=0) / interval[:, None], dtype=np.float64)
         return slope
@@ -254,6 +254,8 @@ class FrictionModel:
 
     With `exponents`, wheels and rollers also have friction proportional to these powers of their speed, which shows
     whether friction follows the law of the other coefficients.
+
+    With `effort_lag`, the efforts may come through a filter of first order, F + T F' instead of F, or late by T.
     """
 
     base: MecanumBase  # kinematics
@@ -262,6 +264,7 @@ class FrictionModel:
     wheel_inertia: float  # J_w of a wheel with its reflected rotor [kg m2]
     each_wheel: bool = False  # separate Coulomb and viscous friction of each wheel
     exponents: tuple[float, ...] = ()  # of the speed, of additional friction of wheels and rollers
+    effort_lag: bool = False  # whether the efforts may lag behind the motion
 
     @property
     def wheel_names(self) -> tuple[str, ...]:
@@ -303,6 +306,8 @@ class FrictionModel:
                 Unknown(f"wheel_power_{exponent:g}", f"N m (s/rad)^{exponent:g}", unexcited="no wheel ever turned"),
                 Unknown(f"roller_power_{exponent:g}", f"N (s/m)^{exponent:g}", unexcited=_SIDEWAYS),
             ]
+        if self.effort_lag:
+            unknowns.append(Unknown("effort_lag", "s", unexcited="the efforts never changed"))
         if self.each_wheel:
             indistinct = "the motion does not distinguish the wheels: turn while driving"
             unknowns += [
@@ -320,13 +325,14 @@ class FrictionModel:
         return basis
 
     def columns(
-        self, twist: Vector, pushes: tuple[Vector, Vector], wheel_signs: Vector, roller_signs: Vector
+        self, twist: Vector, rates: tuple[Vector, Vector, Vector], wheel_signs: Vector, roller_signs: Vector
     ) -> Vector:
         """Regressors (k, 3, p) of k windows for the rows x, y, yaw.
 
         Args:
             twist: (k, 3) mean body twist [m/s, m/s, rad/s].
-            pushes: (k, 3) the commanded acceleration, and (k, 3) its rate; zeros if no command is known.
+            rates: (k, 3) the commanded acceleration, its rate (k, 3), both zeros if no command is known, and the
+                derivative (k, 3) in time of the measured force [N/s, N/s, N m/s].
             wheel_signs: (k, n).
             roller_signs: (k, n) of the speed of each wheel's centre across its drive, V_T + Omega x for the youBot's.
         """
@@ -341,6 +347,7 @@ class FrictionModel:
         parts = [along[:, :, None], across[:, :, None], rollers[:, :, None]]
         coulomb = wheel_signs[:, None, :] * jacobian.T
         parts.append(coulomb if self.each_wheel else coulomb.sum(axis=2, keepdims=True))
+        *pushes, force_rate = rates
         parts += [push[:, :, None] * np.eye(3) for push in pushes]
         parts.append(np.broadcast_to(np.eye(3), (len(twist), 3, 3)))
         wheel_speeds, sideways = twist @ jacobian.T, twist @ self.across.T
@@ -348,6 +355,8 @@ class FrictionModel:
             wheels = wheel_signs * np.maximum(np.abs(wheel_speeds), WHEEL_DEADBAND) ** exponent @ jacobian
             slides = roller_signs * np.maximum(np.abs(sideways), ROLLER_DEADBAND) ** exponent
             parts += [wheels[:, :, None], (slides @ (base.roller_gains[:, None] * self.across))[:, :, None]]
+        if self.effort_lag:
+            parts.append(-force_rate[:, :, None])
         if self.each_wheel:
             parts.append(np.einsum("kn,na,np->kap", wheel_speeds, jacobian, self.patterns(), optimize=True))
         return np.concatenate(parts, axis=2)
@@ -425,19 +434,20 @@ def _window_rows(
     straight = rolling if base.all_forward else rolling & sliding
     usable = np.stack([straight, rolling & sliding, rolling & sliding], axis=1)[keep]
     twist = measured.averaged(measured.speed)[keep] @ base.forward_matrix.T
-    rate = measured.rate()[keep] @ base.forward_matrix.T
+    rate = measured.rate(measured.speed)[keep] @ base.forward_matrix.T
     force = measured.averaged(measured.torque)[keep] @ base.inverse_matrix
+    force_rate = measured.rate(measured.torque)[keep] @ base.inverse_matrix
     target = force - model.known_force(twist, rate)
     time = np.repeat(measured.time[keep][:, None], 3, axis=1)[usable]
     wheels, rollers = signs[keep, :count], signs[keep, count:][:, direction_index]
     if commanded is None:
-        regressors = model.columns(twist, (rate, np.zeros_like(rate)), wheels, rollers)[usable]
+        regressors = model.columns(twist, (rate, np.zeros_like(rate), force_rate), wheels, rollers)[usable]
         return Rows(time, regressors, target[usable], None, recording, block)
     commanded_twist = commanded.averaged(commanded.speed)[keep] @ base.forward_matrix.T
-    rates = commanded.rate() @ base.forward_matrix.T
-    pushes = rates[keep], (rates[keep + 1] - rates[keep - 1]) / (2.0 * commanded.span)
+    pushes = commanded.rate(commanded.speed) @ base.forward_matrix.T
+    rates = pushes[keep], (pushes[keep + 1] - pushes[keep - 1]) / (2.0 * commanded.span), force_rate
     commanded_wheel_signs = np.sign(commanded_twist @ base.inverse_matrix.T)
     commanded_roller_signs = np.sign(commanded_twist @ model.across.T)
-    regressors = model.columns(twist, pushes, wheels, rollers)[usable]
-    instruments = model.columns(commanded_twist, pushes, commanded_wheel_signs, commanded_roller_signs)[usable]
+    regressors = model.columns(twist, rates, wheels, rollers)[usable]
+    instruments = model.columns(commanded_twist, rates, commanded_wheel_signs, commanded_roller_signs)[usable]
     return Rows(time, regressors, target[usable], instruments, recording, block)

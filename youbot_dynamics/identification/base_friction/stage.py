@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.base_friction._fit import (
-    EXPONENTS,
     BaseFriction,
     coast_sums,
     fit_coast_down,
     fit_friction,
     friction_sums,
+    most_general,
     no_friction,
     of_model,
-    with_shape_errors,
+    with_model_errors,
 )
 from youbot_dynamics.identification.base_friction._rows import FrictionModel, friction_rows
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals, recorded_wheel_signals
@@ -57,7 +57,7 @@ _CONSTANT = (
 class _FrictionPart:
     """Friction data of one recording."""
 
-    sums: BlockSums | None  # with `EXPONENTS`, None if its efforts cannot be used
+    sums: BlockSums | None  # of the most general model, None if its efforts cannot be used
     wheel_sums: BlockSums | None  # the same for the model with friction of each wheel
     coast: BlockSums | None  # of its spans with the motors off, None without spans or rolling wheels
     refusal: str  # why its efforts cannot be used, "" if they can
@@ -84,7 +84,7 @@ def extract(opened: Opened, robot: Robot) -> _FrictionPart:
     driven = signals.without(off)
     reason = driven.refusal()
     sums, wheel_sums = (
-        None if reason else friction_sums(driven, replace(friction_model(robot, each_wheel), exponents=EXPONENTS))
+        None if reason else friction_sums(driven, most_general(friction_model(robot, each_wheel)))
         for each_wheel in (False, True)
     )
     return _FrictionPart(sums, wheel_sums, coast, reason, signals.fastest)
@@ -143,7 +143,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 
     def fitted(selected: FrictionModel, sums: BlockSums) -> BaseFriction:
         friction = fit_friction(of_model(sums, selected), selected, lambda: model_rows(selected))
-        return with_shape_errors(friction, sums)
+        return with_model_errors(friction, sums)
 
     friction = fitted(model, merge([recording.part.sums for recording in usable]))
     wheel_friction = fitted(
