@@ -311,7 +311,7 @@ def test_wheels_that_differ_are_told_apart():
     xi = 4.0 * viscous.mean() / 0.0475**2
     values = np.concatenate([[xi, 25.0, 0.3], coulomb, np.zeros(9), pattern])
     slide = np.sign(twist[:, 1:2] + twist[:, 2:3] * BASE.positions[:, 0])
-    table = model.columns(twist, (rate, np.zeros_like(rate)), np.sign(speeds), slide)
+    table = model.columns(twist, (rate, *np.zeros((2, *rate.shape))), np.sign(speeds), slide)
     torques = (table @ values + model.known_force(twist, rate)) @ BASE.forward_matrix
     torques += 0.02 * rng.standard_normal(torques.shape)
     found = estimate_base_friction([FrictionSignals(time, speeds, torques)], model)

@@ -141,14 +141,16 @@ def _widened(friction: BaseFriction, other: Fit, reason: str) -> BaseFriction:
 
 
 def most_general(model: FrictionModel) -> FrictionModel:
-    """The model with everything that `with_model_errors` tries."""
-    return replace(model, exponents=_EXPONENTS, effort_lag=True)
+    """The model with friction of each wheel and everything that `with_model_errors` tries."""
+    return replace(model, each_wheel=True, exponents=_EXPONENTS, effort_lag=True)
 
 
 def of_model(sums: BlockSums, model: FrictionModel) -> BlockSums:
-    """Sums for a model from those for `most_general(model)`."""
+    """Sums for a model from those for `most_general(model)`; the column of all wheels is the sum of their columns."""
     names = [unknown.name for unknown in most_general(model).unknowns()]
-    return sums.selected([names.index(unknown.name) for unknown in model.unknowns()])
+    wheels = [f"wheel_coulomb_{name}" for name in model.wheel_names]
+    parts = [wheels if unknown.name == "wheel_coulomb" else [unknown.name] for unknown in model.unknowns()]
+    return sums.combined(np.array([[name in part for part in parts] for name in names], dtype=np.float64))
 
 
 def no_friction(model: FrictionModel, reason: str) -> BaseFriction:

@@ -228,7 +228,7 @@ WHEEL_DEADBAND = 0.2  # [rad/s]
 ROLLER_DEADBAND = 0.012  # [m/s]
 # [s] several periods of the torque variation of a rolling wheel, which dominates the residual.
 BLOCK = 1.6
-_MOST_BLOCKS = 200  # per recording; longer ones get longer blocks, so that their sums stay below 1 MB
+_MOST_BLOCKS = 200  # per recording; longer ones get longer blocks, so that their sums stay below 2 MB
 _WINDOWS_AT_ONCE = 4000  # half windows processed at a time, to bound the memory
 
 _SIDEWAYS = "the robot never moved sideways in these data"

@@ -58,7 +58,6 @@ class _FrictionPart:
     """Friction data of one recording."""
 
     sums: BlockSums | None  # of the most general model, None if its efforts cannot be used
-    wheel_sums: BlockSums | None  # the same for the model with friction of each wheel
     coast: BlockSums | None  # of its spans with the motors off, None without spans or rolling wheels
     refusal: str  # why its efforts cannot be used, "" if they can
     fastest: float  # largest wheel speed in the recording [rad/s]
@@ -83,11 +82,8 @@ def extract(opened: Opened, robot: Robot) -> _FrictionPart:
     coast = coast_sums(signals, off, friction_model(robot)) if off else None
     driven = signals.without(off)
     reason = driven.refusal()
-    sums, wheel_sums = (
-        None if reason else friction_sums(driven, most_general(friction_model(robot, each_wheel)))
-        for each_wheel in (False, True)
-    )
-    return _FrictionPart(sums, wheel_sums, coast, reason, signals.fastest)
+    sums = None if reason else friction_sums(driven, most_general(friction_model(robot)))
+    return _FrictionPart(sums, coast, reason, signals.fastest)
 
 
 def _signals(opened: Opened, robot: Robot) -> FrictionSignals:
@@ -141,14 +137,13 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         for recording in usable:
             yield from friction_rows(selected, driven(recording))
 
-    def fitted(selected: FrictionModel, sums: BlockSums) -> BaseFriction:
+    sums = merge([recording.part.sums for recording in usable])
+
+    def fitted(selected: FrictionModel) -> BaseFriction:
         friction = fit_friction(of_model(sums, selected), selected, lambda: model_rows(selected))
         return with_model_errors(friction, sums)
 
-    friction = fitted(model, merge([recording.part.sums for recording in usable]))
-    wheel_friction = fitted(
-        friction_model(robot, each_wheel=True), merge([recording.part.wheel_sums for recording in usable])
-    )
+    friction, wheel_friction = fitted(model), fitted(friction_model(robot, each_wheel=True))
     rows = list(friction_rows(model, driven(usable[0])))
     missed_effects = (
         []

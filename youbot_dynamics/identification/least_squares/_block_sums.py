@@ -100,14 +100,17 @@ class BlockSums:
         """Matrices (k, p, p + 1) of Z'[H b]; of H'[H b] without instruments."""
         return self.squares()[:, :-1] if self.cross is None else self.cross
 
-    def selected(self, columns: Sequence[int]) -> BlockSums:
-        """Sums of the same rows for some of the unknowns, by their indices in increasing order."""
-        kept, width = np.array([*columns, self.unknowns]), self.unknowns + 1
-        places = np.zeros((width, width), dtype=np.intp)
-        places[np.triu_indices(width)] = np.arange(self.gram.shape[1])
-        i, j = np.triu_indices(len(kept))
-        cross = None if self.cross is None else self.cross[:, kept[:-1, None], kept]
-        return BlockSums(self.keys, self.rows, self.gram[:, places[kept[i], kept[j]]], cross)
+    def combined(self, matrix: Vector) -> BlockSums:
+        """Sums of the same rows for q unknowns whose columns, and instruments, are H @ matrix, (p, q)."""
+        p, q = matrix.shape
+        bordered = np.zeros((p + 1, q + 1))
+        bordered[:p, :q], bordered[p, q] = matrix, 1.0
+        squares = np.einsum("pi,kpr,rj->kij", bordered, self.squares(), bordered, optimize=True)
+        i, j = np.triu_indices(q + 1)
+        cross = None
+        if self.cross is not None:
+            cross = np.einsum("pi,kpr,rj->kij", matrix, self.cross, bordered, optimize=True)
+        return BlockSums(self.keys, self.rows, squares[:, i, j], cross)
 
 
 def _width(triangle: int) -> int:
