@@ -199,20 +199,29 @@ def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, str
 
 
 def _with_reading_errors(identification: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFriction:
-    """The identification with the bias by the steps of the encoders added to each friction value's error.
+    """The identification with the bias by the steps of encoders and efforts added to each friction value's error.
 
-    Noise of the accelerations makes inertias too small, which the scatter of the residual does not show. The fit is
-    repeated with errors of one more step in the positions: to first order the change is the bias.
+    Noise of the accelerations makes inertias too small, and steps of the efforts that exceed the friction make it any
+    multiple of them; the scatter of the residual shows neither. The fit is repeated with errors of one more step in
+    the positions and with efforts in steps twice as large: to first order the change is the bias.
 
     Source: simulation extrapolation, Cook and Stefanski 1994.
     """
     random, coarser = np.random.default_rng(0), []
     for signals in recordings:
-        moves = np.abs(np.diff(signals.position, axis=0))
-        steps = np.min(np.where(moves > 0.0, moves, np.inf), axis=0, initial=np.inf)
-        error = random.uniform(-0.5, 0.5, signals.position.shape) * np.where(np.isfinite(steps), steps, 0.0)
-        coarser.append(dataclasses.replace(signals, position=signals.position + error))
+        position_step, torque_step = _smallest_change(signals.position), _smallest_change(signals.torque)
+        error = random.uniform(-0.5, 0.5, signals.position.shape) * position_step
+        double = np.where(torque_step > 0.0, 2.0 * torque_step, 1.0)
+        torque = np.where(torque_step > 0.0, double * np.round(signals.torque / double), signals.torque)
+        coarser.append(dataclasses.replace(signals, position=signals.position + error, torque=torque))
     return _with_window_errors(identification, _identify(coarser, identification.model))
+
+
+def _smallest_change(readings: Vector) -> Vector:
+    """Smallest change (n,) between consecutive readings (s, n) that differ; 0 for those that never change."""
+    changes = np.abs(np.diff(readings, axis=0))
+    smallest = np.min(np.where(changes > 0.0, changes, np.inf), axis=0, initial=np.inf)
+    return np.where(np.isfinite(smallest), smallest, 0.0)
 
 
 def _with_window_errors(identification: ArmFriction, finer: ArmFriction) -> ArmFriction:
