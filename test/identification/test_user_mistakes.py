@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_motions import TREE, excited, recommended, truth_of
+from arm_motions import TREE, excited, recommended, true_friction, truth_of
 from body_runs import ramps
 from calibration_runs import BASE, drawn_run, drawn_tracker
 from friction_runs import COEFFICIENTS, PERIOD, STRAIGHT, TURNING, calibrated_truth, drive, stairs
@@ -290,6 +290,15 @@ def test_efforts_far_behind_the_motion_give_no_viscous_friction(arm_run, tmp_pat
     values = [found.result[f"robot.arm.joint_{k}.friction.viscous"] for k in range(1, 6)]
     assert not any(value.identified for value in values)
     assert "ms behind the motion, which looks like viscous friction" in values[1].estimate.verdict
+
+
+@pytest.mark.parametrize(("step", "joints"), [(0.05, {1, 2, 3, 4, 5}), (1.0, set())])
+def test_efforts_in_coarse_steps_give_no_wrong_friction(arm_run, tmp_path, step, joints):
+    found = arm_result(dataclasses.replace(arm_run, torque=step * np.round(arm_run.torque / step)), tmp_path)
+    for (joint, name), true in np.ndenumerate(true_friction(truth_of(1))[:, :2]):
+        estimate = found.result[f"robot.arm.joint_{joint + 1}.friction.{('coulomb', 'viscous')[name]}"].estimate
+        assert not estimate.identified or abs(estimate.value - true) < 4.0 * estimate.standard_error
+    assert identified_joints(found) == joints
 
 
 def test_much_friction_hides_no_weight(arm_run, tmp_path):

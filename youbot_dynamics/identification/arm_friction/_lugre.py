@@ -261,8 +261,11 @@ def fit_bristles(recordings: Sequence[ArmSignals], identification: ArmFriction, 
     elif steepness < _FLATTEST * _BOUND_MARGIN:
         reason = f"sigma0 is below {_FLATTEST:g} times the Coulomb torque per radian, the lower bound of the search"
     else:
+        reason = "it is the stiffness up to the Coulomb torque, which is not identified"
         try:
-            return _linearised(reversals, steepness, transition_readings)
+            bristles = _linearised(reversals, steepness, transition_readings)
+            if identification[joint]["coulomb"].identified:
+                return bristles
         except IdentificationError:
             stiffness = steepness * coulomb
             reason = f"{reversals.count} reversals are too few for an interval; their fit gives {stiffness:.3g} N m/rad"
