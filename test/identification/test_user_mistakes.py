@@ -101,6 +101,20 @@ def test_efforts_of_another_scale_are_warned_of(run, tmp_path):
     assert not thousandfold.complete
 
 
+@pytest.mark.parametrize("wrong", ["angles in turns", "slow stamps", "one wheel in other units"])
+def test_a_base_of_several_times_its_mass_gives_no_friction(run, tmp_path, wrong):
+    mistakes = {
+        "angles in turns": {"positions": run.positions / (2.0 * np.pi)},
+        "slow stamps": {"stamps": 2.0 * run.stamps, "command_time": 2.0 * run.command_time},
+        "one wheel in other units": {"efforts": run.efforts * [1.0, 20.0, 1.0, 1.0]},
+    }
+    bag = write_rows(tmp_path / "bag", base_rows(dataclasses.replace(run, **mistakes[wrong])))
+    result = identify([bag], ROBOT, Options(), only=("base_friction",)).result
+    friction = [finding.estimate for finding in result.findings if finding.is_parameter]
+    assert not any(estimate.identified for estimate in friction)
+    assert any("kg, but the robot file has" in estimate.verdict for estimate in friction)
+
+
 def test_poses_that_were_computed_from_the_wheels_calibrate_nothing():
     run = drawn_run(3, drawn_tracker(3), 40.0)
     signals = run.signals()

@@ -255,7 +255,8 @@ class FrictionModel:
     With `exponents`, wheels and rollers also have friction proportional to these powers of their speed, which shows
     whether friction follows the law of the other coefficients.
 
-    With `effort_lag`, the efforts may come through a filter of first order, F + T F' instead of F, or late by T.
+    With `effort_lag`, the force is F + T F' where F is measured: efforts behind a filter of first order with the time
+    constant T or, to first order, efforts that are late by T.
     """
 
     base: MecanumBase  # kinematics

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,8 +35,9 @@ _PARAMETERS = ("viscous_x", "viscous_y", "roller_coulomb", "wheel_coulomb")
 # all wheels had the same torque. These coefficients come from the fit with a torque for each wheel.
 _FROM_WHEEL_FIT = ("viscous_x", "viscous_y", "roller_coulomb")
 # Bounds of the mass that a load or efforts out of phase add, as shares of the mass in the robot file, and the standard
-# errors beyond them. Efforts that are read in phase with the commands may miss the whole push of the motors.
-_HEAVIEST, _LIGHTEST, _CLEAR = 0.8, -1.2, 4.0
+# errors beyond them. Efforts that are read in phase with the commands may miss the whole push of the motors. Beyond the
+# last bound, twice the mass, no friction is identified.
+_HEAVIEST, _LIGHTEST, _CLEAR, _IMPOSSIBLE = 0.8, -1.2, 4.0, 1.0
 _AXES = (("forward", "N"), ("sideways", "N"), ("turning", "N m"))
 _COASTING_NOTE = (
     "friction over effective mass, from coasting; multiply it by the effective mass (body and reflected inertia "
@@ -150,12 +151,17 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         if friction.fit is None
         else [_refuse_recording_effect(estimate) for estimate in friction.fit.estimates[model.coefficients :]]
     )
-    warnings = () if friction.fit is None else tuple(_wrong_scale(friction.fit.estimates, model))
+    warnings, wrong = ([], "") if friction.fit is None else _wrong_scale(friction.fit.estimates, model)
     wheel_estimates = [estimate for estimate in wheel_friction.estimates if estimate.name.startswith("wheel_")]
     coefficients = [
         wheel_friction[estimate.name] if estimate.identified and estimate.name in _FROM_WHEEL_FIT else estimate
         for estimate in friction.estimates
     ]
+    if wrong:
+        wheel_estimates, coefficients = (
+            [estimate.refused(wrong) if estimate.identified else estimate for estimate in estimates]
+            for estimates in (wheel_estimates, coefficients)
+        )
     return StageResult(
         STAGE,
         (
@@ -166,23 +172,33 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         fits=_curves(friction, rows, usable[0].name),
         correlations=Correlation.of_fit("Friction of the base", friction.fit),
         notes=tuple(notes),
-        warnings=warnings,
+        warnings=tuple(warnings),
     )
 
 
-def _wrong_scale(estimates: Iterable[Estimate], model: FrictionModel) -> Iterator[str]:
-    """Warn if efforts and accelerations show another mass than any load or late effort explains."""
+def _wrong_scale(estimates: Iterable[Estimate], model: FrictionModel) -> tuple[list[str], str]:
+    """Warnings if efforts and accelerations show another mass than any load or late effort explains.
+
+    The text is the reason to refuse all friction, "" if there is none.
+    """
+    warnings, reason = [], ""
     for estimate in estimates:
         share = estimate.value / model.mass
         error = _CLEAR * estimate.standard_error / model.mass
         if estimate.name in ("missed_inertia_x", "missed_inertia_y") and (
             share - error > _HEAVIEST or share + error < _LIGHTEST
         ):
-            yield (
+            shown = (
                 f"along {estimate.name[-1]}, efforts and accelerations show {model.mass + estimate.value:.3g} kg, but "
-                f"the robot file has {model.mass:.3g} kg: the friction is wrong by a similar factor if an effort has "
-                "another unit, torque constant or gear ratio, or the wheels another radius"
+                f"the robot file has {model.mass:.3g} kg"
             )
+            warnings.append(
+                f"{shown}: the friction is wrong by a similar factor if an effort has another unit, torque constant or "
+                "gear ratio, or the wheels another radius"
+            )
+            if share - error > _IMPOSSIBLE:
+                reason = f"{shown}: check the units of efforts, angles and stamps, then the mass"
+    return warnings, reason
 
 
 def _refuse_recording_effect(estimate: Estimate) -> Estimate:
