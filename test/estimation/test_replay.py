@@ -11,6 +11,7 @@ import pytest
 from arm_runs import NOMINAL, PLACE, ROBOT, SHEETS, Run, drawn_truth, loaded, rms, sensors, swing
 from command_line import exit_code
 from replay_logs import ARM, STATES, WHEELS, nanoseconds, write_log, write_text
+from scipy.signal import lfilter
 
 from youbot_dynamics.commands._replay import LEFT_OUT, open_log, read_node
 from youbot_dynamics.errors import InputError, YoubotDynamicsError
@@ -76,6 +77,9 @@ def test_it_shows_what_the_node_would_have_published(run: Run, replay: ArmReplay
     shared = {name: count for name, count in replay.counts.items() if name != LEFT_OUT}
     assert {name: node.counts[name] for name in shared} == shared
     assert not node.findings(float(run.stamp[-1])) and node.lowest is not None
+    took = replay.track.readings > 0
+    nis = replay.track.nis[took] / replay.track.readings[took]  # each message is a fiftieth of the mean
+    assert node.nis == pytest.approx(lfilter([0.02], [1.0, -0.98], nis, zi=[0.98 * nis[0]])[0][-1])
 
 
 def test_its_speeds_are_nearer_to_the_truth_than_the_drivers(run: Run, replay: ArmReplay) -> None:

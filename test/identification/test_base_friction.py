@@ -325,6 +325,15 @@ def test_wheels_that_differ_are_told_apart():
     assert straight.fit is not None and not straight["wheel_viscous_fl"].identified
 
 
+def test_blocks_do_not_depend_on_the_origin_of_the_clock():
+    truth = calibrated_truth(1)
+    early = signals(drive(stairs(40.0), truth, 1), truth)
+    late = dataclasses.replace(early, time=early.time + 1.8e4)  # a multiple of the half windows
+    (first,), (second,) = friction_rows(MODEL, early), friction_rows(MODEL, late)
+    assert second.block == first.block == 1.6
+    np.testing.assert_allclose(second.regressors, first.regressors, rtol=1e-6, atol=1e-6)
+
+
 def test_rows_hold_exactly_for_the_dynamics_they_describe():
     """Torques by inverse dynamics of MecanumDynamics, without noise: the residual of the rows vanishes."""
     dynamics = MecanumDynamics(
