@@ -189,7 +189,7 @@ def test_an_effort_that_never_changes_gives_no_friction(run, tmp_path, frozen):
     assert f"the effort of {WHEELS[2]} is missing, or never changes" in missing
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.slow), 1])
 @pytest.mark.parametrize("time_constant", [0.0, 0.2])
 def test_filtered_efforts_of_the_wheels_give_no_wrong_friction(seed, time_constant, tmp_path):
     run, smoothing = drive(stairs(40.0, STRAIGHT + TURNING), calibrated_truth(seed), seed), PERIOD + time_constant
@@ -306,7 +306,9 @@ def test_efforts_far_behind_the_motion_give_no_viscous_friction(arm_run, tmp_pat
     assert "ms behind the motion, which looks like viscous friction" in values[1].estimate.verdict
 
 
-@pytest.mark.parametrize(("step", "joints"), [(0.05, {1, 2, 3, 4, 5}), (1.0, set())])
+@pytest.mark.parametrize(
+    ("step", "joints"), [pytest.param(0.05, {1, 2, 3, 4, 5}, marks=pytest.mark.slow), (1.0, set())]
+)
 def test_efforts_in_coarse_steps_give_no_wrong_friction(arm_run, tmp_path, step, joints):
     found = arm_result(dataclasses.replace(arm_run, torque=step * np.round(arm_run.torque / step)), tmp_path)
     for (joint, name), true in np.ndenumerate(true_friction(truth_of(1))[:, :2]):
