@@ -315,6 +315,8 @@ def test_efforts_in_coarse_steps_give_no_wrong_friction(arm_run, tmp_path, step,
         estimate = found.result[f"robot.arm.joint_{joint + 1}.friction.{('coulomb', 'viscous')[name]}"].estimate
         assert not estimate.identified or abs(estimate.value - true) < 4.0 * estimate.standard_error
     assert identified_joints(found) == joints
+    coulomb = found.result["robot.arm.joint_1.friction.coulomb"].estimate
+    assert coulomb.identified or "depends on the steps of the readings" in coulomb.verdict
 
 
 def test_much_friction_hides_no_weight(arm_run, tmp_path):

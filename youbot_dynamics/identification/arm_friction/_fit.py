@@ -214,7 +214,11 @@ def _with_reading_errors(identification: ArmFriction, recordings: Sequence[ArmSi
         double = np.where(torque_step > 0.0, 2.0 * torque_step, 1.0)
         torque = np.where(torque_step > 0.0, double * np.round(signals.torque / double), signals.torque)
         coarser.append(dataclasses.replace(signals, position=signals.position + error, torque=torque))
-    return _with_window_errors(identification, _identify(coarser, identification.model))
+    reason = (
+        "it depends on the steps of the readings: one more step of the angles, and twice the steps of the efforts, "
+        "change it too much; needed: finer readings, or faster motion"
+    )
+    return _with_window_errors(identification, _identify(coarser, identification.model), reason)
 
 
 def _smallest_change(readings: Vector) -> Vector:
@@ -224,8 +228,11 @@ def _smallest_change(readings: Vector) -> Vector:
     return np.where(np.isfinite(smallest), smallest, 0.0)
 
 
-def _with_window_errors(identification: ArmFriction, finer: ArmFriction) -> ArmFriction:
-    """The identification with the change in another fit, as by shorter windows, added to each value's error."""
+def _with_window_errors(identification: ArmFriction, finer: ArmFriction, reason: str = "") -> ArmFriction:
+    """The identification with the change in another fit, as by shorter windows, added to each value's error.
+
+    `reason`, if given, is that of a refusal; otherwise the other fit and the width of the interval give it.
+    """
     if identification.fit is None or finer.fit is None:
         return identification
     joints = []
@@ -234,13 +241,13 @@ def _with_window_errors(identification: ArmFriction, finer: ArmFriction) -> ArmF
     first = len(finer.values) - len(PARTS) * len(rows)
     for joint in identification.joints:
         if joint.name not in rows:  # refused by the shorter windows
-            joints.append(finer[joint.name])
+            joints.append(refused_joint(joint.name, reason) if reason and joint.windows else finer[joint.name])
             continue
         k, row = rows[joint.name]
         for total in joint.totals:
             finer_total = total_friction(finer.fit, joint.name, row, speed_of(total), first + len(PARTS) * k)
             values[total.name] = finer_total.value
-        joints.append(joint.widened(identification.fit, values))
+        joints.append(joint.widened(identification.fit, values, reason))
     return dataclasses.replace(identification, joints=tuple(joints))
 
 
