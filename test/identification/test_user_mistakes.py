@@ -254,27 +254,26 @@ GEARS = [156, 156, 100, 71, 71]
 
 
 @pytest.mark.parametrize(
-    ("scale", "factor"),
+    ("scale", "factor", "joints"),
     [
-        (1.0, ""),
-        pytest.param(2.0, "1.98", marks=pytest.mark.slow),
-        (3.5, "3.47"),
-        pytest.param(0.102, "0.101", marks=pytest.mark.slow),  # kgf m
-        (1000.0, "991"),  # N mm
-        (1.0 / np.array(GEARS), "0.00635"),  # torques of the motors
+        (1.0, "", {1, 2, 3, 4, 5}),
+        pytest.param(2.0, "1.98", {1, 2, 4}, marks=pytest.mark.slow),  # known rotors: windows differ for joints 3 and 5
+        (3.5, "3.47", set()),
+        pytest.param(0.102, "0.101", set(), marks=pytest.mark.slow),  # kgf m
+        (1000.0, "991", set()),  # N mm
+        (1.0 / np.array(GEARS), "0.00635", set()),  # torques of the motors
     ],
     ids=["right", "twice", "3.5 times", "kgf m", "N mm", "motors"],
 )
 def test_efforts_of_the_arm_in_another_unit_are_named_and_give_no_friction_beyond_a_factor_of_three(
-    arm_run, tmp_path, scale, factor
+    arm_run, tmp_path, scale, factor, joints
 ):
     found = arm_result(dataclasses.replace(arm_run, torque=scale * arm_run.torque), tmp_path)
-    refused = factor not in ("", "1.98")
     assert len(found.warnings) == bool(factor)
     assert all(f"show {factor} times the weight" in warning for warning in found.warnings)
-    assert identified_joints(found) == (set() if refused else {1, 2, 3, 4, 5})
-    assert has_bodies(found) != refused
-    assert any("bodies of the arm were not identified: the efforts" in note for note in found.notes) == refused
+    assert identified_joints(found) == joints
+    assert has_bodies(found) == bool(joints)
+    assert any("bodies of the arm were not identified: the efforts" in note for note in found.notes) != bool(joints)
 
 
 @pytest.mark.parametrize(
