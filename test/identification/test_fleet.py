@@ -343,7 +343,7 @@ def test_what_is_kept_of_an_hour_is_below_two_megabytes() -> None:
         signals = FrictionSignals(
             stamps, np.tile(speeds, (hours, 1)), np.tile(torques, (hours, 1)), np.tile(speeds, (hours, 1))
         )
-        sums = friction_sums(signals, most_general(friction_model(ROBOT)))
+        sums = friction_sums(signals, most_general(friction_model(ROBOT, each_wheel=True)))
         kept[hours] = len(pickle.dumps(sums))
     assert kept[1] < 1_800_000
     assert kept[3] < 1_900_000  # longer recordings get longer blocks

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -83,7 +84,7 @@ def fit_friction(
     return BaseFriction(model, solution.estimates[: model.coefficients] + wheel_viscous, solution)
 
 
-def with_model_errors(friction: BaseFriction, sums: BlockSums) -> BaseFriction:
+def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel], BlockSums]) -> BaseFriction:
     """The friction with the errors of the model itself, where the forces contradict it.
 
     The fit is repeated with friction proportional to each power of the speed, and with efforts that lag. Where a power
@@ -92,16 +93,16 @@ def with_model_errors(friction: BaseFriction, sums: BlockSums) -> BaseFriction:
 
     Args:
         friction: of the model without powers and lag.
-        sums: merged block sums of the same recordings for `most_general(model)`.
+        sums_of: gives the merged block sums of the same recordings for a model.
     """
     if friction.fit is None:
         return friction
     ratios, fits = dict[float, float](), dict[float, Fit]()
     try:
         for exponent in _EXPONENTS:
-            fits[exponent], terms = _other_fit(sums, replace(friction.model, exponents=(exponent,)), "_power_")
+            fits[exponent], terms = _other_fit(sums_of, replace(friction.model, exponents=(exponent,)), "_power_")
             ratios[exponent] = max((abs(value) / error for value, error in terms), default=0.0)
-        with_lag, terms = _other_fit(sums, replace(friction.model, effort_lag=True), "effort_lag")
+        with_lag, terms = _other_fit(sums_of, replace(friction.model, effort_lag=True), "effort_lag")
     except IdentificationError:  # too short for more unknowns
         return friction
     least = max(_SIGNIFICANT, _COMPARABLE * max(ratios.values()))
@@ -118,10 +119,12 @@ def with_model_errors(friction: BaseFriction, sums: BlockSums) -> BaseFriction:
     return friction
 
 
-def _other_fit(sums: BlockSums, model: FrictionModel, name: str) -> tuple[Fit, list[tuple[float, float]]]:
+def _other_fit(
+    sums_of: Callable[[FrictionModel], BlockSums], model: FrictionModel, name: str
+) -> tuple[Fit, list[tuple[float, float]]]:
     """Fit of another model, and value and standard error of its determined unknowns with `name` in their names."""
     unknowns = model.unknowns()
-    other = fit(of_model(sums, model), unknowns)
+    other = fit(sums_of(model), unknowns)
     variances = np.diag(other.covariance)
     found = [k for k, unknown in enumerate(unknowns) if name in unknown.name and variances[k] > 0.0]
     return other, [(float(other.values[k]), math.sqrt(variances[k])) for k in found]
@@ -141,15 +144,18 @@ def _widened(friction: BaseFriction, other: Fit, reason: str) -> BaseFriction:
 
 
 def most_general(model: FrictionModel) -> FrictionModel:
-    """The model with friction of each wheel and everything that `with_model_errors` tries."""
-    return replace(model, each_wheel=True, exponents=_EXPONENTS, effort_lag=True)
+    """The model with everything that `with_model_errors` tries."""
+    return replace(model, exponents=_EXPONENTS, effort_lag=True)
 
 
-def of_model(sums: BlockSums, model: FrictionModel) -> BlockSums:
-    """Sums for a model from those for `most_general(model)`; the column of all wheels is the sum of their columns."""
-    names = [unknown.name for unknown in most_general(model).unknowns()]
+def of_model(sums: BlockSums, general: FrictionModel, model: FrictionModel) -> BlockSums:
+    """Sums for a model from those of a more general one; the Coulomb column of all wheels is the sum of theirs."""
+    names = [unknown.name for unknown in general.unknowns()]
     wheels = [f"wheel_coulomb_{name}" for name in model.wheel_names]
-    parts = [wheels if unknown.name == "wheel_coulomb" else [unknown.name] for unknown in model.unknowns()]
+    all_wheels = general.each_wheel and not model.each_wheel
+    parts = [
+        wheels if all_wheels and unknown.name == "wheel_coulomb" else [unknown.name] for unknown in model.unknowns()
+    ]
     return sums.combined(np.array([[name in part for part in parts] for name in names], dtype=np.float64))
 
 
@@ -195,13 +201,14 @@ def estimate_base_friction(recordings: Sequence[FrictionSignals], model: Frictio
     if not recordings or any(reasons):
         reason = next((reason for reason in reasons if reason), "there is no recording")
         return no_friction(model, reason)
-    sums = merge([friction_sums(signals, most_general(model)) for signals in recordings])
+    general = most_general(model)
+    sums_of = partial(of_model, merge([friction_sums(signals, general) for signals in recordings]), general)
     friction = fit_friction(
-        of_model(sums, model),
+        sums_of(model),
         model,
         lambda: (rows for signals in recordings for rows in friction_rows(model, signals)),
     )
-    return with_model_errors(friction, sums)
+    return with_model_errors(friction, sums_of)
 
 
 _UNITS = {"viscous_x": "1/s", "viscous_y": "1/s", "roller_coulomb": "m/s2", "wheel_coulomb": "m2/s2"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ _CONSTANT = (
 class _FrictionPart:
     """Friction data of one recording."""
 
-    sums: BlockSums | None  # of the most general model, None if its efforts cannot be used
+    sums: BlockSums | None  # of the most general model with friction of each wheel; None if its efforts are unusable
     coast: BlockSums | None  # of its spans with the motors off, None without spans or rolling wheels
     refusal: str  # why its efforts cannot be used, "" if they can
     fastest: float  # largest wheel speed in the recording [rad/s]
@@ -83,7 +84,7 @@ def extract(opened: Opened, robot: Robot) -> _FrictionPart:
     coast = coast_sums(signals, off, friction_model(robot)) if off else None
     driven = signals.without(off)
     reason = driven.refusal()
-    sums = None if reason else friction_sums(driven, most_general(friction_model(robot)))
+    sums = None if reason else friction_sums(driven, most_general(friction_model(robot, each_wheel=True)))
     return _FrictionPart(sums, coast, reason, signals.fastest)
 
 
@@ -138,13 +139,15 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         for recording in usable:
             yield from friction_rows(selected, driven(recording))
 
+    wheel_model = friction_model(robot, each_wheel=True)
     sums = merge([recording.part.sums for recording in usable])
+    sums_of = partial(of_model, sums, most_general(wheel_model))
 
     def fitted(selected: FrictionModel) -> BaseFriction:
-        friction = fit_friction(of_model(sums, selected), selected, lambda: model_rows(selected))
-        return with_model_errors(friction, sums)
+        friction = fit_friction(sums_of(selected), selected, lambda: model_rows(selected))
+        return with_model_errors(friction, sums_of)
 
-    friction, wheel_friction = fitted(model), fitted(friction_model(robot, each_wheel=True))
+    friction, wheel_friction = fitted(model), fitted(wheel_model)
     rows = list(friction_rows(model, driven(usable[0])))
     missed_effects = (
         []
