@@ -206,8 +206,7 @@ class MecanumBase(MadeOfArguments):
     def roller_gains(self) -> Vector:
         """Speeds (n,) of the rollers' rims over that of the wheel centre across the drive [1]: |1 / cos(d - a)|."""
         assert self.drive_angles is not None  # __post_init__ fills it
-        gains: Vector = np.abs(1.0 / np.cos(self.roller_angles - self.drive_angles))
-        return gains
+        return np.abs(1.0 / np.cos(self.roller_angles - self.drive_angles))
 
     def wheel_speeds(self, twist: ArrayLike) -> Vector:
         """Wheel speeds (..., n) [rad/s] of body twists (..., 3) [m/s, m/s, rad/s].
@@ -235,8 +234,7 @@ class MecanumBase(MadeOfArguments):
 
 def _mapped(matrix: Vector, vectors: Vector) -> Vector:
     """Products (..., m) of a matrix (m, n) with vectors (..., n)."""
-    mapped: Vector = matrix @ vectors if vectors.ndim == 1 else vectors @ matrix.T
-    return mapped
+    return matrix @ vectors if vectors.ndim == 1 else vectors @ matrix.T
 
 
 def _check_angles(wheel: int, angle: float, drive: float) -> None:

@@ -80,8 +80,7 @@ def contact_angle(angle: float, phase: float, pitch: float) -> float:
     if pitch <= 0.0:
         return 0.0
     off = angle + phase
-    phi: float = off - pitch * floor(off / pitch + 0.5)
-    return phi
+    return off - pitch * floor(off / pitch + 0.5)
 
 
 def contact_angles(wheels: RowConstants, wheel_angles: Vector) -> Vector:
@@ -89,8 +88,7 @@ def contact_angles(wheels: RowConstants, wheel_angles: Vector) -> Vector:
     if wheels.pitch == 0.0:
         return np.zeros(len(wheel_angles))
     off = wheel_angles + wheels.phases
-    phi: Vector = off - wheels.pitch * np.floor(off / wheels.pitch + 0.5)
-    return phi
+    return off - wheels.pitch * np.floor(off / wheels.pitch + 0.5)
 
 
 @compiled
@@ -318,8 +316,7 @@ class RollingWheels(MadeOfArguments):
 
     def wheel_speeds(self, wheel_angles: ArrayLike, twist: ArrayLike) -> Vector:
         """Wheel speeds (n,) [rad/s] of a body twist (3,) at wheel angles (n,) [rad]."""
-        speeds: Vector = self.rows(wheel_angles) @ finite_vector("twist", twist, 3)
-        return speeds
+        return self.rows(wheel_angles) @ finite_vector("twist", twist, 3)
 
     def twist(self, wheel_angles: ArrayLike, wheel_speeds: ArrayLike) -> Vector:
         """Least-squares body twist (3,) [m/s, m/s, rad/s] of wheel speeds (n,) [rad/s] at wheel angles (n,) [rad]."""

@@ -105,8 +105,7 @@ def rotation_rate(rotation: ArrayLike, omega: ArrayLike) -> Vector:
 
     Source: document 002 (A.6), system 16.
     """
-    rate: Vector = skew(omega) @ check_rotation(rotation)
-    return rate
+    return skew(omega) @ check_rotation(rotation)
 
 
 def rotation_rate_from_body_omega(rotation: ArrayLike, omega: ArrayLike) -> Vector:
@@ -114,8 +113,7 @@ def rotation_rate_from_body_omega(rotation: ArrayLike, omega: ArrayLike) -> Vect
 
     Source: document 002 (A.7), system 16.
     """
-    rate: Vector = check_rotation(rotation) @ skew(omega)
-    return rate
+    return check_rotation(rotation) @ skew(omega)
 
 
 def point_position(reference: ArrayLike, rotation: ArrayLike, arm: ArrayLike) -> Vector:
@@ -123,14 +121,12 @@ def point_position(reference: ArrayLike, rotation: ArrayLike, arm: ArrayLike) ->
 
     Source: document 002 eq. (A.8), (A.9), system 17.
     """
-    position: Vector = array("reference", reference, (3,)) + _turned(rotation, arm)
-    return position
+    return array("reference", reference, (3,)) + _turned(rotation, arm)
 
 
 def point_velocity(reference_velocity: ArrayLike, omega: ArrayLike, rotation: ArrayLike, arm: ArrayLike) -> Vector:
     """Velocity of a body's point (3,) [m/s]: v = v_Q + omega x R arm. Source: document 002 eq. (A.10), system 17."""
-    velocity: Vector = array("reference_velocity", reference_velocity, (3,)) + skew(omega) @ _turned(rotation, arm)
-    return velocity
+    return array("reference_velocity", reference_velocity, (3,)) + skew(omega) @ _turned(rotation, arm)
 
 
 def point_acceleration(
@@ -142,12 +138,8 @@ def point_acceleration(
     """
     along = _turned(rotation, arm)
     spin = skew(omega)
-    acceleration: Vector = (
-        array("reference_acceleration", reference_acceleration, (3,)) + skew(alpha) @ along + spin @ (spin @ along)
-    )
-    return acceleration
+    return array("reference_acceleration", reference_acceleration, (3,)) + skew(alpha) @ along + spin @ (spin @ along)
 
 
 def _turned(rotation: ArrayLike, arm: ArrayLike) -> Vector:
-    turned: Vector = check_rotation(rotation) @ array("arm", arm, (3,))
-    return turned
+    return check_rotation(rotation) @ array("arm", arm, (3,))

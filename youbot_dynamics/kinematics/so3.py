@@ -39,8 +39,7 @@ def exponential(rotation_vector: ArrayLike) -> Vector:
     if angle < _TINY_ANGLE:
         return np.eye(3) + s
     half = sin(0.5 * angle) / (0.5 * angle)
-    rotation: Vector = np.eye(3) + (sin(angle) / angle) * s + (0.5 * half * half) * (s @ s)
-    return rotation
+    return np.eye(3) + (sin(angle) / angle) * s + (0.5 * half * half) * (s @ s)
 
 
 def _turn(rotation_vector: ArrayLike) -> tuple[Vector, float]:
@@ -82,8 +81,7 @@ def left_jacobian(rotation_vector: ArrayLike) -> Vector:
     else:
         half = sin(0.5 * angle) / (0.5 * angle)
         first, second = 0.5 * half * half, (1.0 - sin(angle) / angle) / angle**2
-    jacobian: Vector = np.eye(3) + first * s + second * (s @ s)
-    return jacobian
+    return np.eye(3) + first * s + second * (s @ s)
 
 
 def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
@@ -101,8 +99,7 @@ def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
         second = 1.0 / 12.0 + angle**2 / 720.0
     else:
         second = (1.0 - 0.5 * angle / tan(0.5 * angle)) / angle**2
-    jacobian: Vector = np.eye(3) - 0.5 * s + second * (s @ s)
-    return jacobian
+    return np.eye(3) - 0.5 * s + second * (s @ s)
 
 
 def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:

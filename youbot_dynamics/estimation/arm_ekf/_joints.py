@@ -132,8 +132,7 @@ def wrapped(angle: float) -> float:
     """Angle [rad] wrapped to -pi to pi; NaN stays NaN."""
     if not math.isfinite(angle):
         return math.nan
-    remainder: float = angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
-    return remainder
+    return angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
 
 
 @compiled

@@ -396,5 +396,4 @@ class PhaseFinder:
             return None
         self._reported_error = error
         c, s = self._state.reshape(2, -1)
-        phases: Vector = np.arctan2(s, c) / self._base.rollers
-        return phases
+        return np.arctan2(s, c) / self._base.rollers

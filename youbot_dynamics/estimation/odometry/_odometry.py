@@ -294,8 +294,7 @@ class Odometry:
         """
         rounding = 2.0 * self._position_quantum**2 / 12.0 / dt**2
         jitter = 2.0 * (self._stamp_jitter / dt) ** 2
-        covariance: Vector = rounding * self._spread_square + jitter * twist[:, None] * twist
-        return covariance
+        return rounding * self._spread_square + jitter * twist[:, None] * twist
 
 
 def _weighted_inverse(rows: Vector, weights: Vector) -> Vector:

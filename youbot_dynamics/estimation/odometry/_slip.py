@@ -328,5 +328,4 @@ class CoherentErrors:
 
     def covariance(self) -> Vector:
         """Covariance (3, 3) of the pose in the body frame."""
-        total: Vector = self._closed + self.errors.T @ self.errors
-        return total
+        return self._closed + self.errors.T @ self.errors

@@ -74,8 +74,7 @@ class Reversals:
 def _minus_group_mean(number: Indices, values: Vector) -> Vector:
     """Values (r,) minus the mean of those with the same number (r,)."""
     _, index, counts = np.unique(number, return_inverse=True, return_counts=True)
-    deviation: Vector = values - (np.bincount(index, values) / counts)[index]
-    return deviation
+    return values - (np.bincount(index, values) / counts)[index]
 
 
 @compiled

@@ -66,15 +66,13 @@ class HalfWindows:
         """Mean derivative (k - 1, n) in time with the same triangular weight, of sums (2, k, n)."""
         mean = sums[0] / self.count[:, None]
         interval = self.span * (1.0 + np.diff(self.moment / self.count))
-        slope: Vector = np.asarray(np.diff(mean, axis=0) / interval[:, None], dtype=np.float64)
-        return slope
+        return np.asarray(np.diff(mean, axis=0) / interval[:, None], dtype=np.float64)
 
     def rolling(self, deadband: Vector) -> Vector:
         """Sign (k - 1, n + m) of each speed that stays beyond its deadband (n + m,) during the whole window, else 0."""
         low = np.minimum(self.lowest[:-1], self.lowest[1:])
         high = np.maximum(self.highest[:-1], self.highest[1:])
-        signs: Vector = (low > deadband).astype(np.float64) - (high < -deadband)
-        return signs
+        return (low > deadband).astype(np.float64) - (high < -deadband)
 
 
 def half_windows(time: Vector, speeds: Vector, torques: Vector, sideways: Vector, span: float) -> HalfWindows:
@@ -372,8 +370,7 @@ class FrictionModel:
         inertia = effective_inertia(self.base, self.mass, self.yaw_inertia, self.wheel_inertia)
         vx, vy, wz = twist.T
         turning = self.mass * np.stack([-wz * vy, wz * vx, np.zeros(len(twist))], axis=1)
-        force: Vector = rate @ inertia.T + turning
-        return force
+        return rate @ inertia.T + turning
 
 
 def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Rows]:

@@ -71,8 +71,7 @@ class Readings:
     def means(self, paths: Vector) -> Vector:
         """Mean speeds (k, ...) of paths (m, ...)."""
         before, after = ((paths[k].T * (1.0 - share) + paths[k + 1].T * share).T for k, share in self._ends)
-        means: Vector = (after - before) / WINDOW
-        return means
+        return (after - before) / WINDOW
 
     def blocks(self, factors: Vector, path: Vector) -> Vector:
         """Sum of factors (k,) times the means of a path (m,), as the parts (b,) of blocks of time.

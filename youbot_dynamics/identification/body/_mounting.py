@@ -174,8 +174,7 @@ def _best_delays(asked: Sequence[Vector], turn: Vector, seen: Complexes) -> tupl
 
 def _complex(motions: Vector) -> Complexes:
     """Motions along x and y (k,), as x + i y, of motions (k, 2 or more)."""
-    together: Complexes = motions[:, 0] + 1j * motions[:, 1]
-    return together
+    return motions[:, 0] + 1j * motions[:, 1]
 
 
 def _on_base(seen: Complexes, turn: Vector, yaw: float, place: complex) -> Complexes:

@@ -65,8 +65,7 @@ def lever(base: MecanumBase, lateral_factor: float | None = None) -> float:
 
 def scaled_to(base: MecanumBase, target: float, lateral_factor: float) -> Vector:
     """Wheel positions (n, 2), scaled by a common factor, that have the lever `target` [m] with this lateral factor."""
-    scaled: Vector = base.positions * (target / lever(base, lateral_factor))
-    return scaled
+    return base.positions * (target / lever(base, lateral_factor))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +85,11 @@ class Windows:
 
     def sums(self, values: Vector) -> Vector:
         """Sums (w, ...) of values (m, ...) over the windows."""
-        total: Vector = np.add.reduceat(values, self.starts, axis=0)
-        return total
+        return np.add.reduceat(values, self.starts, axis=0)
 
     def spread(self, values: Vector) -> Vector:
         """Values (w, ...) of the windows, repeated for each of their poses (m, ...)."""
-        spread: Vector = np.repeat(values, self.counts, axis=0)
-        return spread
+        return np.repeat(values, self.counts, axis=0)
 
 
 def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector, sensor: Vector = _BASE) -> Vector:
@@ -119,8 +116,7 @@ def tracked(signals: CalibrationSignals, base: MecanumBase, times: Vector, senso
     """Poses (m, 3) as `odometry`, with `smoothing` [s2] times their second derivative: as a tracker shows them."""
     moments = np.concatenate([times - AROUND, times, times + AROUND])
     before, path, after = np.split(odometry(signals, base, moments, sensor), 3)
-    poses: Vector = path + smoothing / AROUND**2 * (before - 2.0 * path + after)
-    return poses
+    return path + smoothing / AROUND**2 * (before - 2.0 * path + after)
 
 
 def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vector:
@@ -233,8 +229,7 @@ def turned(vectors: Vector, angle: Vector) -> Vector:
 
 def wrapped(angle: Vector) -> Vector:
     """Angles (m,) in [-pi, pi)."""
-    wrapped: Vector = (angle + np.pi) % (2.0 * np.pi) - np.pi
-    return wrapped
+    return (angle + np.pi) % (2.0 * np.pi) - np.pi
 
 
 _MOVING = 0.02  # [m] or [rad] motion over the span below which the robot is at rest

@@ -225,8 +225,7 @@ class _WheelFit:
     def _residuals(self, phase: float | None, ridge: float) -> Vector:
         """Residuals (r,) [m] of the pieces with the best R, s, y, b; for the mean constraint if the phase is None."""
         scaled, target = self._table(phase)
-        residuals: Vector = target - scaled @ np.linalg.solve(scaled.T @ scaled + ridge * np.eye(4), scaled.T @ target)
-        return residuals
+        return target - scaled @ np.linalg.solve(scaled.T @ scaled + ridge * np.eye(4), scaled.T @ target)
 
     def _table(self, phase: float | None) -> tuple[Vector, Vector]:
         """Columns (r, 4) of R, s, y, b over their tolerances, and the right-hand side (r,) [m]."""

@@ -99,8 +99,7 @@ def _rough_offset(signals: CalibrationSignals, base: MecanumBase) -> float:
 def advances(path: Vector) -> Vector:
     """Differences (k - d, n) over 0.3 s of a path (k, n) on the grid of times."""
     ahead = round(_SPEED_INTERVAL / GRID)
-    steps: Vector = path[ahead:] - path[:-ahead]
-    return steps
+    return path[ahead:] - path[:-ahead]
 
 
 def best_offset(rolled: Vector, tracked: Vector) -> float:
@@ -268,8 +267,7 @@ def _tracked_over_rolled(windows: Sequence[Windows], guess: Guess) -> float:
 
 def _lengths(motions: Vector) -> Vector:
     """Length (w,) [m] of motions (w, 3) [m, m, rad], with turns converted by `TURNING_RADIUS`."""
-    lengths: Vector = np.hypot(motions[:, 0], motions[:, 1]) + TURNING_RADIUS * np.abs(motions[:, 2])
-    return lengths
+    return np.hypot(motions[:, 0], motions[:, 1]) + TURNING_RADIUS * np.abs(motions[:, 2])
 
 
 def _ends(part: Windows) -> tuple[Indices, Indices]:

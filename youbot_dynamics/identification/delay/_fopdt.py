@@ -284,8 +284,7 @@ class _Search:
 
     def _cleared(self, signal: Vector) -> Vector:
         """Signal (m,) without offset and friction."""
-        cleared: Vector = signal - self.nuisance @ (self.nuisance.T @ signal)
-        return cleared
+        return signal - self.nuisance @ (self.nuisance.T @ signal)
 
     def linearised(self, dead_time: float, lag: float) -> tuple[Vector, Vector, float]:
         """Columns (m, 3) of gain, d and q, the residual (m,), and the gain."""
