@@ -202,9 +202,8 @@ class ResponseMonitor:
     def _regressed(self, sums: Vector, target: int) -> tuple[Vector, float, Vector]:
         """Regress the motion in column `target` of products (b, k, k) on the command.
 
-        Returns:
-            Delay [s], gain and second moment [s2] (b, 3); then, for the first, the fraction of the motion that is
-            explained and the rms of c' and c'' (2,).
+        Gives delay [s], gain and second moment [s2] (b, 3); for the first, the fraction of the motion that is explained
+        and the rms of c' and c'' (2,).
         """
         inner = slice(_SPREAD, len(self._shifts) - _SPREAD)
         along = np.maximum(sums[:, inner, target], 0.0)

@@ -66,10 +66,8 @@ class SpeedChannelCheck:
 
     This is the integral, to first order, of a speed that is scale times the derivative of the position a lag ago. Sums
     of speeds need no numerical derivatives, in which the jitter of the stamps would hide the lag. Data fade with a
-    time constant of 10 s, so one jump of an encoder does not remain as a wrong gear ratio.
-
-    Args:
-        joints: names of the wheels, for the report.
+    time constant of 10 s, so one jump of an encoder does not remain as a wrong gear ratio. `joints` are the names of
+    the wheels, for the report.
     """
 
     def __init__(self, joints: tuple[str, ...]) -> None:
@@ -336,11 +334,9 @@ def _take(
 
 
 class PhaseFinder:
-    """Estimates the roller phases of a base of four wheels.
+    """Estimates the roller phases of a base of four wheels, whose given phases are ignored.
 
-    Args:
-        wheels: geometry, number of rollers and their depth; phases are ignored.
-        weights: (4,) of the wheels in the least squares of their motion.
+    `weights` (4,) are those of the wheels in the least squares of their motion.
     """
 
     def __init__(self, wheels: RollingWheels, weights: Vector) -> None:

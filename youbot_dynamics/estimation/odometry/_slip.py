@@ -200,13 +200,8 @@ class SlipTest:
     for any position of its roller (unknown phases) or within the tolerance (known phases), and T the length of the
     window; the creep [rad/s] is what wheels at rest may turn against each other. The jitter of the stamps is
     not included, because all wheels of a message share it. The direction of a gyro's turn adds 4 standard deviations of
-    its noise and bias and of the stamp jitter, and the tolerance of the turn.
-
-    Args:
-        wheels: rows in use.
-        settings: of the test.
-        quantum: of the wheel angles [rad].
-        stamp_jitter: standard deviation of the stamps [s].
+    its noise and bias and of the stamp jitter, and the tolerance of the turn. `wheels` have the rows in use, `quantum`
+    is that of the wheel angles [rad], `stamp_jitter` the standard deviation of the stamps [s].
     """
 
     def __init__(self, wheels: RollingWheels, settings: SlipSettings, quantum: float, stamp_jitter: float) -> None:

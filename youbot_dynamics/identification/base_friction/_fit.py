@@ -67,13 +67,7 @@ def friction_sums(signals: FrictionSignals, model: FrictionModel) -> BlockSums:
 def fit_friction(
     sums: BlockSums, model: FrictionModel, rows: Callable[[], Iterable[Rows]] | None = None
 ) -> BaseFriction:
-    """Friction from merged block sums.
-
-    Args:
-        sums: of one or many recordings.
-        model: the model of the sums.
-        rows: yields the rows again, for the solution by QR.
-    """
+    """Friction from merged block sums of a model; `rows` yields the rows again, for the solution by QR."""
     unknowns = model.unknowns()
     try:
         solution = fit(sums, unknowns, rows)
@@ -89,11 +83,8 @@ def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel],
 
     The fit is repeated with friction proportional to each power of the speed, and with efforts that lag. Where a power
     is significant, the changes of each coefficient by it, and by others that are nearly as significant, count as
-    additional errors; so do those by a lag. A value that this refuses names the cause.
-
-    Args:
-        friction: of the model without powers and lag.
-        sums_of: gives the merged block sums of the same recordings for a model.
+    additional errors; so do those by a lag. A value that this refuses names the cause. `friction` is that of the model
+    without powers and lag; `sums_of` gives the merged block sums of the same recordings for a model.
     """
     if friction.fit is None:
         return friction

@@ -76,14 +76,10 @@ class HalfWindows:
 
 
 def half_windows(time: Vector, speeds: Vector, torques: Vector, sideways: Vector, span: float) -> HalfWindows:
-    """Sum samples over half windows; samples with values that are not finite are left out.
+    """Sum wheel speeds (s, n) [rad/s] and torques (s, n) [N m] over half windows of duration `span` [s].
 
-    Args:
-        time: (s,) increasing [s].
-        speeds: (s, n) wheel speeds [rad/s].
-        torques: (s, n) [N m].
-        sideways: (m, n) matrix from wheel speeds to sideways speeds of the rollers.
-        span: duration of a half [s].
+    Samples with values that are not finite are left out. Times (s,) [s] increase; `sideways` (m, n) is the matrix from
+    wheel speeds to sideways speeds of the rollers.
     """
     number = np.floor(time[[0, -1]] / span).astype(np.int64) if len(time) else np.zeros(2, dtype=np.int64)
     halves = int(number[1] - number[0]) + 1 if len(time) else 0
@@ -377,11 +373,8 @@ def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Ro
     """Rows of the windows in which every relevant wheel turns in one direction, in pieces of bounded size.
 
     A row needs the signs of all wheels; the rows y and yaw also need those of all rollers. Windows with an unclear sign
-    are left out: with 0 instead, xi_L becomes -18 N s/m where the true value is 15.
-
-    Args:
-        model: the model to identify.
-        signals: with torques. The commanded speeds are noise-free, shifted by the delay, and give the instruments.
+    are left out: with 0 instead, xi_L becomes -18 N s/m where the true value is 15. The commanded speeds of the
+    signals, which have torques, are noise-free, shifted by the delay, and give the instruments.
 
     Source: system 36.
     """

@@ -151,14 +151,9 @@ def recorded_wheel_signals(
 ) -> FrictionSignals:
     """Signals of a bag: wheel angles and efforts of the wheel states, and the command if there is one.
 
-    Efforts have the sign of the velocities. The standard driver publishes none: `torques` is then None.
-
-    Args:
-        recording: the bag.
-        robot: geometry, joint names and signs.
-        chosen: role -> topic, given by the user.
-        delays: (3,) effective delays of x, y, yaw [s], as identified from the same bag or set in the robot.
-        number: of the recording, distinct for each.
+    Efforts have the sign of the velocities. The standard driver publishes none: `torques` is then None. `chosen` is
+    role -> topic, given by the user; `delays` (3,) are the effective ones of x, y, yaw [s]; each recording has its own
+    `number`.
 
     Raises:
         RecordingError: no wheel states, wheel angles in degrees, or a command that shares no clock with them.

@@ -220,12 +220,8 @@ def _misfit(pieces: Sequence[Rows], unknowns: Sequence[Unknown], slips: Sequence
 
     Wheels turn against each other in proportion to the motion if one of them has another place, or its rollers have
     another angle, than configured. The slip is measured so exactly that an error of a millimetre or a fifth of a degree
-    would otherwise pass for radii that differ.
-
-    Args:
-        pieces: rows of the last step, in order: x, y, yaw and n slips of each pose.
-        unknowns: of the rows.
-        slips: `slip_motions` of each recording, weighted as its rows.
+    would otherwise pass for radii that differ. `pieces` are the rows of the last step, in order: x, y, yaw and n slips
+    of each pose; `slips` are the `slip_motions` of each recording, weighted as its rows.
     """
     count, determined = len(unknowns), np.arange(slips[0].shape[2])
     while len(determined):

@@ -153,12 +153,8 @@ def slip_motions(windows: Windows, guess: Guess, offset: float, weights: Vector)
 def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, scales: Vector) -> Vector:
     """Pose and slip residuals (m, 3 + n) [m, m, rad, rad ..] of one recording, without the means of the windows.
 
-    Args:
-        windows: of the recording.
-        guess: current values.
-        offset: of the clocks [s].
-        weights: (m, 2) of the poses and of the slips in the mean of their window.
-        scales: (3,) standard deviations of position [m], yaw [rad] and slip [rad].
+    `offset` is that of the clocks [s], `weights` (m, 2) are those of the poses and of the slips in the mean of their
+    window, `scales` (3,) the standard deviations of position [m], yaw [rad] and slip [rad].
     """
     measured = windows.signals.poses[windows.rows]
     times = windows.signals.pose_time[windows.rows] - offset
@@ -245,19 +241,9 @@ def odometry_errors(
 ) -> Vector:
     """Errors (m, 3) [m, m, rad] of odometry over each `span` with motion: forward, sideways and in yaw.
 
-    Displacement over the span by the wheels minus that of the tracked body, in the robot frame at the start. The noise
-    of the tracker is included.
-
-    Args:
-        signals: the recording.
-        base: kinematics, such as the calibrated ones.
-        sensor: (3,) pose of the tracked body on the robot [m, m, rad].
-        offset: pose stamps minus wheel stamps [s].
-        span: time over which odometry is integrated [s].
-        smoothing: of the tracker [s2], which is no error of odometry.
-
-    Returns:
-        One row for each pose with another pose one span later.
+    Displacement over the span [s] by the wheels minus that of the tracked body, in the robot frame at the start, for
+    each pose with another pose one span later. The noise of the tracker is included. `sensor` (3,), `offset` and
+    `smoothing`, which is no error of odometry, are as in `Guess`.
 
     Source: system 28.
     """

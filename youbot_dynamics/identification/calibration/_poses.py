@@ -65,13 +65,7 @@ def calibration_signals(
 
     Wheel stamps are smoothed if that makes the motion smoother (`even_stamps`). A pose that is bit-identical to the one
     before is left out: the tracker lost its body and repeats itself. Poses faster than 50 Hz are averaged over 20 ms.
-
-    Args:
-        wheel_time: (s,) [s].
-        wheel_angles: (s, n) [rad], positive forward.
-        pose_time: (k,) [s].
-        poses: (k, 3) [m, m, rad].
-        recording: number of the recording.
+    Shapes, (s,), (s, n), (k,) and (k, 3), and units are those of `CalibrationSignals`.
     """
     wheels, known = _valid_rows(wheel_time, wheel_angles), _valid_rows(pose_time, poses)
     changed = np.ones(len(known), dtype=bool)
@@ -106,14 +100,8 @@ def recorded_calibration_signals(
     """Signals of a bag with the states of the wheels and any pose topic.
 
     Stamps are used if both topics have them, otherwise the receive times of both. For clocks that were not
-    synchronised, the difference to the receive times is removed; the remaining offset is estimated.
-
-    Args:
-        recording: the bag.
-        robot: joint names and signs of the wheel positions.
-        chosen: role -> topic, given by the user.
-        pose_topic: topic of the poses, "" to find it.
-        number: of the recording, distinct for each.
+    synchronised, the difference to the receive times is removed; the remaining offset is estimated. `chosen` is role ->
+    topic, given by the user; `pose_topic` is "" to find it; each recording has its own `number`.
 
     Raises:
         RecordingError: no wheel states or positions, no pose topic, several candidates, or odometry of the wheels.

@@ -79,12 +79,8 @@ def fit_roller_phases(signals: CalibrationSignals, wheels: RollingWheels) -> Rol
 
     Intervals are 95 %, from a jackknife over blocks of the recording. A phase is identified if its interval is narrower
     than +- a sixth of the pitch, beyond which it is no better than the mean constraint, and if it beats the mean
-    constraint in nearly every block.
-
-    Args:
-        signals: wheels and poses on one clock; the poses are those of the base. A jump of the wheel count splits the
-            recording.
-        wheels: assumed geometry, number of rollers and depth; its phases are not used.
+    constraint in nearly every block. The signals are on one clock, with the poses of the base; a jump of the wheel
+    count splits the recording. The phases of `wheels` are not used.
 
     Raises:
         IdentificationError: fewer than 200 readings with poses around them.
@@ -138,13 +134,7 @@ class _Pieces:
 
 
 class _WheelFit:
-    """The fit of one wheel.
-
-    Args:
-        pieces: of the recording.
-        wheels: assumed geometry.
-        wheel: its index.
-    """
+    """The fit of one wheel, by its index."""
 
     def __init__(self, pieces: _Pieces, wheels: RollingWheels, wheel: int) -> None:
         base = wheels.base
@@ -282,12 +272,8 @@ def calibrate_with_rollers(
     """Calibrate a base and estimate its roller phases.
 
     Phases refer to the driver's count of the wheels, which may restart with each recording. They are estimated in each
-    recording; those of the newest are reported.
-
-    Args:
-        recordings: of one robot, in the order of time.
-        wheels: as configured: base, number of rollers and depth; the phases are not used.
-        weights: (n,) of the wheels when they slip against each other, ones if not given.
+    recording, in the order of time; those of the newest are reported. The phases of `wheels`, which are as configured,
+    are not used; `weights` (n,) are those of the wheels when they slip against each other, ones if not given.
 
     Raises:
         InputError: as `calibrate`.
@@ -312,10 +298,7 @@ def without_ripple(
 ) -> CalibrationSignals:
     """Signals with the wheel angles that the mean constraint would give on the same path; other slip is kept.
 
-    Args:
-        signals: of a recording.
-        wheels: with known phases.
-        weights: (n,) of the wheels when they slip against each other, see `RollingWheels.roll`.
+    The wheels have known phases; `weights` (n,) are as in `RollingWheels.roll`.
     """
     angles = signals.wheel_angles.copy()
     slip_projection = np.eye(len(wheels.base.radii)) - wheels.base.inverse_matrix @ wheels.base.forward_matrix

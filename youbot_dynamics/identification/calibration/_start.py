@@ -130,10 +130,7 @@ def best_offset(rolled: Vector, tracked: Vector) -> float:
 def cut_windows(recordings: Sequence[CalibrationSignals], guess: Guess, span: float) -> tuple[Windows, ...]:
     """Windows of each recording in which the robot moves and its wheels and poses are known.
 
-    Args:
-        recordings: the signals.
-        guess: with the clock offsets.
-        span: desired length [s]; longer if poses are rare, half of it if there are few windows.
+    `span` is their desired length [s]; they are longer if poses are rare, half of it if there are few windows.
     """
     steps = [np.diff(signals.pose_time) for signals in recordings if len(signals.pose_time) > 1]
     period = float(np.median(np.concatenate(steps))) if steps else span

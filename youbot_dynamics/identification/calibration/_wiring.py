@@ -50,10 +50,8 @@ def miswired(recordings: Sequence[CalibrationSignals], start: Guess) -> str:
     wheels, for a body with any yaw and place on the robot. Nothing is said if the configured order fits nearly as well,
     if the robot did not move along all axes, or if two orders that are equally simple fit equally well.
 
-    Args:
-        recordings: of one robot.
-        start: configured base with n wheels (more than four are not tried), and clock offsets that fit it. A motion to
-            and fro with an offset of half a period looks like reversed wheels, so these offsets are tried first.
+    `start` has the configured base with n wheels (more than four are not tried), and clock offsets that fit it. A
+    motion to and fro with an offset of half a period looks like reversed wheels, so these offsets are tried first.
     """
     base, count = start.base, len(start.base.radii)
     if count > _MOST_WHEELS:

@@ -346,10 +346,7 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     Its interval includes the scatter between the recordings; for a single one, the scatter within it. If none is
     identified, the first refusal is returned. Dead time and lag are combined in the same way, with intervals that are
     never narrower than those of the recordings: the order of the speed loop is unknown in all of them alike. The
-    whiteness is that of the least white residual.
-
-    Args:
-        estimates: of one channel, at least one.
+    whiteness is that of the least white residual. There must be at least one estimate.
     """
     combined = _combined(estimates, _WIDEST_NEAR_ZERO)
     identified = [estimate for estimate in estimates if estimate.identified]

@@ -22,17 +22,9 @@ _WORST_CONDITION = 1e10  # of the normal equations with scaled columns
 def block_jackknife(columns: Vector, residual: Vector, time: Vector, length: float = BLOCK) -> tuple[Vector, int]:
     """Covariance (B - 1) / B sum_b (x_b - x)(x_b - x)', x_b the fit without block b of B, and degrees of freedom.
 
-    The usual covariance assumes independent samples and is several times too small for correlated residuals.
-
-    Args:
-        columns: (m, p) linearised model.
-        residual: (m,).
-        time: (m,) [s], not decreasing.
-        length: of a block [s].
-
-    Returns:
-        (p, p), infinite throughout if one block holds all information on a coefficient; degrees of freedom of Student's
-            t.
+    The usual covariance assumes independent samples and is several times too small for correlated residuals. The
+    linearised model has columns (m, p), a residual (m,) at times (m,) that do not decrease, and blocks of a `length`
+    [s]. The covariance (p, p) is infinite throughout if one block holds all information on a coefficient.
     """
     size = columns.shape[1]
     undetermined = np.full((size, size), np.inf), 1
@@ -357,13 +349,9 @@ def _judged(
 ) -> tuple[Estimate, Estimate]:
     """Dead time and lag with intervals and verdicts.
 
-    Args:
-        delay: estimate of d with order 0 [s].
-        q: lag^2 / 2 at the minimum of the misfit with order 0, possibly negative [s^2].
-        orders: of the loop; values are with the first, intervals cover them all.
-        covariance: (2, 2) of d and q.
-        freedom: its degrees of freedom.
-        longest: upper bound of the search [s].
+    `delay` is the estimate of d [s] with order 0, `q` lag^2 / 2 [s^2] at the minimum of the misfit with it, possibly
+    negative; `covariance` (2, 2) is theirs. Values are with the first order, intervals cover all of them. `longest`
+    is the upper bound of the search [s].
     """
     multiple = student(freedom)
     half_width_d, half_width_q = multiple * np.sqrt(np.diag(covariance))

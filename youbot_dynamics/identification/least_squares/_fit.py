@@ -122,9 +122,7 @@ class ScaledModel:
     def alone(self, weights: Vector, spare: int) -> list[tuple[Vector, Vector]]:
         """Scaled values (q,) and covariance (q, q) from each recording alone, NaN for undetermined ones.
 
-        Args:
-            weights: (k,) of the blocks.
-            spare: smallest number of blocks beyond the unknowns for a recording to be included.
+        The blocks have weights (k,). A recording with fewer than `spare` blocks beyond the unknowns is left out.
         """
         numbers = recordings_of(self.keys)
         fits = []

@@ -51,13 +51,8 @@ def pooled(values: Vector, variances: Vector, freedom: float, weights: Vector | 
     The interval is the Student interval of Knapp and Hartung, with their variance not below that of the weights. The
     degrees of freedom combine `freedom` for the part within and r - 1 for the part between by Satterthwaite's formula.
     For two recordings 2 replaces r - 1: the median interval is half again as large and contains a large scatter in 88 %
-    of cases. The returned standard error gives this interval with `freedom` degrees of freedom.
-
-    Args:
-        values: of the recordings.
-        variances: of each, within its recording.
-        freedom: degrees of freedom of the variances together.
-        weights: (r,) of the mean; 1 / (variance + between) if None.
+    of cases. The returned standard error gives this interval with `freedom` degrees of freedom, those of the variances
+    (r,) within the recordings. The weights (r,) of the mean are 1 / (variance + between) if None.
 
     Source: Knapp and Hartung 2003.
     """

@@ -27,12 +27,8 @@ _UNEVEN = 0.05  # spread of the steps over their mean
 def rhythm(stamps: Vector, jumps: Sequence[int]) -> tuple[float, int, tuple[str, ...]]:
     """Regularity of messages: rate from the median step [Hz], number of missing messages, warnings.
 
-    Args:
-        stamps: (m,) [s], in the order of arrival.
-        jumps: indices of messages after a jump of the clock; the steps before them are ignored.
-
-    Returns:
-        A rate of NaN if no two stamps differ.
+    Stamps (m,) [s] are in the order of arrival. The steps before messages after a jump of the clock, whose indices are
+    `jumps`, are ignored. The rate is NaN if no two stamps differ.
     """
     steps = np.delete(np.diff(stamps), [place - 1 for place in jumps])
     warnings = []

@@ -90,29 +90,17 @@ _SLOW_INTEGRAL = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Fit of one kind of loops to some recordings.
-
-    Args:
-        kind: of loops.
-        values: (15,) of the unknowns.
-        free: indices of the fitted unknowns.
-        held: indices of excited unknowns that were not fitted, and why.
-        sums: of the problem linearised about the values.
-        misfit: sum of squared residuals, each divided by the scale of its axis [1].
-        squares: (3,) the same of x, y, yaw [m2, m2, rad2].
-        readings: number of displacements used, three residuals each.
-        span: number of readings within the time of a displacement; this many neighbours are dependent.
-    """
+    """Fit of one kind of loops to some recordings."""
 
     kind: _Kind
-    values: Vector
-    free: Indices
-    held: dict[int, str]
-    sums: BlockSums
-    misfit: float
-    squares: Vector
-    readings: float
-    span: float
+    values: Vector  # (15,) of the unknowns
+    free: Indices  # indices of the fitted unknowns
+    held: dict[int, str]  # indices of excited unknowns that were not fitted, and why
+    sums: BlockSums  # of the problem linearised about the values
+    misfit: float  # sum of squared residuals, each divided by the scale of its axis [1]
+    squares: Vector  # (3,) the same of x, y, yaw [m2, m2, rad2]
+    readings: float  # number of displacements used, three residuals each
+    span: float  # number of readings within the time of a displacement; this many neighbours are dependent
 
     @property
     def noise(self) -> float:
@@ -448,9 +436,7 @@ def combined_response(responses: Sequence[Response]) -> Response:
 
     Only the kinds of loops that no recording rules out are fitted again. (Weighting by inverse covariances would make
     intervals three times too narrow, because the poorly determined directions differ by chance between recordings.)
-
-    Args:
-        responses: of one robot, at least one, each of a recording with its own number.
+    There must be at least one response; each recording has its own number.
     """
     fitted = [response for response in responses if response.candidates]
     if len(fitted) <= 1:

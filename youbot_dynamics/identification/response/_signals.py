@@ -71,11 +71,7 @@ def _valid_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tu
 
 
 def rolled_path(body_positions: ArrayLike) -> Vector:
-    """Odometry poses (m, 3) on SE(2) from cumulative body displacements (m, 3), starting at the origin.
-
-    Args:
-        body_positions: (m, 3) wheel angles through the forward kinematics [m, m, rad].
-    """
+    """Odometry poses (m, 3) on SE(2), from the origin, by wheel angles through the forward kinematics (m, 3)."""
     sums = array("body_positions", body_positions, (None, 3))
     poses = np.zeros((len(sums), 3))
     for k, step in enumerate(np.diff(sums, axis=0)):

@@ -133,9 +133,8 @@ class HeatRun:
     def shared_errors(self, values: Vector, coefficient: float) -> tuple[Vector, Vector]:
         """Changes of the readings by one standard deviation of the errors that they share [K].
 
-        Returns:
-            Changes by this run's air and its drift (2, m), and by the sensor's lag and the coefficient (2, m), which
-            are the same in all runs.
+        Those by this run's air and its drift (2, m), and by the sensor's lag and the coefficient (2, m), which are the
+        same in all runs.
         """
         model = self.rises(values, coefficient)
         air = self.first() if self.ambient is None else self.ambient

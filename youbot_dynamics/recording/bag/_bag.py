@@ -291,10 +291,7 @@ _EXPECTED = "a rosbag2 folder, an .mcap or .db3 file, or a ROS 1 .bag file"
 
 
 def data_files(path: Path) -> list[Path]:
-    """Return the data files of a recording, split files in the order of their numbers.
-
-    Args:
-        path: rosbag2 folder or data file.
+    """Return the data files of a rosbag2 folder, or a single one; split files in the order of their numbers.
 
     Raises:
         RecordingError: the path does not exist, the folder holds no bag, or the file is not a bag.
@@ -357,14 +354,7 @@ def check_magic(path: Path) -> None:
 
 
 def open_sources(path: Path, files: Sequence[Path]) -> tuple[list[Source], str]:
-    """Open a recording as a whole if possible, else file by file.
-
-    Args:
-        path: rosbag2 folder or data file.
-        files: its data files.
-
-    Returns:
-        The sources, and a sentence on files that could not be read or "".
+    """Open a recording as a whole if possible, else by its data files; also a sentence on unreadable files, or "".
 
     Raises:
         RecordingError: nothing can be read.
@@ -393,9 +383,7 @@ def open_sources(path: Path, files: Sequence[Path]) -> tuple[list[Source], str]:
 def open_files(files: Sequence[Path], *, indexed: bool = True) -> tuple[list[Source], str]:
     """Open each data file on its own; result and errors as in `open_sources`. The error gives the first reason.
 
-    Args:
-        files: the data files.
-        indexed: use the index of .mcap files if it can be read; otherwise scan their chunks.
+    With `indexed`, the index of .mcap files is used if it can be read; otherwise their chunks are scanned.
     """
     sources: list[Source] = []
     failures: list[RecordingError] = []

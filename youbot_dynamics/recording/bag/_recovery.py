@@ -140,9 +140,6 @@ def read_metadata_record(path: Path) -> dict[str, str]:
 class RecoveredMcap:
     """The complete chunks of a damaged .mcap file.
 
-    Args:
-        path: the file.
-
     Raises:
         RecordingError: not one message can be recovered.
     """

@@ -75,10 +75,9 @@ def _repair(path: Path) -> str:
 
 
 def collect_topics(connections: Iterable[tuple[str, str, int]]) -> dict[str, TopicInfo]:
-    """Add up the message counts of the connections of each topic, sorted by name.
+    """Add up the message counts of connections (topic, type, count) by topic, sorted by name.
 
-    Args:
-        connections: topic, type and count of each. If a topic changes its type, only the first type counts.
+    If a topic changes its type, only the first type counts.
     """
     topics: dict[str, TopicInfo] = {}
     for name, type_name, count in connections:
@@ -108,10 +107,7 @@ def checked_time(received: int) -> int:
 
 
 class RosbagsSource:
-    """A file or rosbag2 folder that the reader of rosbags accepts.
-
-    Args:
-        path: rosbag2 folder with metadata.yaml, .mcap, .db3 or .bag.
+    """A rosbag2 folder with metadata.yaml, or a file .mcap, .db3 or .bag, that the reader of rosbags accepts.
 
     Raises:
         DamagedError: rosbags cannot read it.
@@ -185,10 +181,7 @@ def rosbag2_reads() -> bool:
 
 
 class Rosbag2Source:
-    """A file or rosbag2 folder that rosbag2 accepts; it recovers nothing and applies no limits.
-
-    Args:
-        path: rosbag2 folder with metadata.yaml, .mcap or .db3.
+    """A rosbag2 folder or file that rosbag2 accepts; it recovers nothing and applies no limits.
 
     Raises:
         DamagedError: rosbag2 cannot read it.
