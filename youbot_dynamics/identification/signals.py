@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,20 +120,20 @@ class HeldCommand:
         k, since = self.place(query)
         return self._corners[k] + self.values[k] * since
 
-    def motion(self, query: ArrayLike) -> Vector:
-        """Motion of an ideal robot at `query` (m,): the integral, or its mean slope over the window."""
+    def over_window(self, values_at: Callable[[Vector], Vector], query: ArrayLike) -> Vector:
+        """Values (..., m) at times (m,); if there is a window, their mean rate over it."""
         at = np.asarray(query, dtype=float)
         if self.half_window == 0.0:
-            return self.integral(at)
-        span = self.integral(at + self.half_window) - self.integral(at - self.half_window)
-        return span / (2.0 * self.half_window)
+            return values_at(at)
+        return (values_at(at + self.half_window) - values_at(at - self.half_window)) / (2.0 * self.half_window)
+
+    def motion(self, query: ArrayLike) -> Vector:
+        """Motion of an ideal robot at `query` (m,): the integral, or its mean slope over the window."""
+        return self.over_window(self.integral, query)
 
     def rate(self, query: ArrayLike) -> Vector:
         """Time derivative of `motion` at `query` (m,)."""
-        at = np.asarray(query, dtype=float)
-        if self.half_window == 0.0:
-            return self.held(at)
-        return (self.held(at + self.half_window) - self.held(at - self.half_window)) / (2.0 * self.half_window)
+        return self.over_window(self.held, query)
 
 
 # The receive times of an unstamped command can be used only if they share a clock with the stamps of the motion.

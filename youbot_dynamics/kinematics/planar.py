@@ -136,12 +136,18 @@ def move_path(pose: ArrayLike, path: ArrayLike) -> Vector:
     return moved
 
 
+def turned(vectors: Vector, angle: Vector) -> Vector:
+    """Vectors (m, 2) or (2,) turned by angles (m,) [rad]."""
+    c, s = np.cos(angle), np.sin(angle)
+    x, y = vectors[..., 0], vectors[..., 1]
+    return np.column_stack([c * x - s * y, s * x + c * y])
+
+
 def steps_of_path(path: ArrayLike) -> Vector:
     """Body displacements (n - 1, 3) from each pose of a path (n, 3) to the next, by `logarithm`. Source: system 28."""
     poses = array("path", path, (None, 3))
     step = np.diff(poses, axis=0)
-    c, s = np.cos(poses[:-1, 2]), np.sin(poses[:-1, 2])
-    x, y = c * step[:, 0] + s * step[:, 1], c * step[:, 1] - s * step[:, 0]
+    x, y = turned(step[:, :2], -poses[:-1, 2]).T
     turn = (step[:, 2] + pi) % (2.0 * pi) - pi
     small = np.abs(turn) < _SMALL_TURN
     safe = np.where(small, 1.0, turn)

@@ -38,11 +38,12 @@ from youbot_dynamics.identification.arm_friction._rows import (
     PARTS,
     ArmFrictionModel,
     JointRows,
+    determined_bodies,
     joint_refusal,
     joint_regressors,
     joint_rows,
+    joint_solution,
 )
-from youbot_dynamics.identification.arm_friction._solution import determined_bodies, joint_solution
 from youbot_dynamics.identification.arm_friction._windows import shortest
 from youbot_dynamics.identification.least_squares import Estimate, Fit
 from youbot_dynamics.identification.signals import ArmSignals

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.lugre import coulomb_under_load
@@ -20,14 +19,7 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters
 from youbot_dynamics.identification.arm_friction._rows import PARTS, JointRows, block_length
-from youbot_dynamics.identification.least_squares import (
-    Estimate,
-    Fit,
-    Rows,
-    Unknown,
-    least_squares,
-    undetermined,
-)
+from youbot_dynamics.identification.least_squares import Estimate, Fit, Unknown, least_squares, undetermined
 
 _ITERATIONS = 4
 _FOLD_PIECES = 8  # pieces of each recording for two-fold cross-validation: even ones against odd ones
@@ -51,7 +43,7 @@ def load_friction(found: ArmFriction, joint: str) -> LoadFriction:
         if not rows or found.fit is None or not found[joint]["coulomb"].identified:
             raise IdentificationError(joint, got="no identified Coulomb torque", expected="one")
         row = rows[0]
-        fit, gear = _load_fit(found, row, np.ones(len(row.time), dtype=bool))
+        fit, gear = _load_fit(found, row)
         held_out = _prediction_errors(found, row, gear)
     except IdentificationError as problem:
         reason = f"{problem.got}; needed: {problem.expected}"
@@ -76,8 +68,8 @@ def _columns(identification: ArmFriction, row: JointRows) -> tuple[Vector, Vecto
     return body, friction[:, ::-1]
 
 
-def _load_fit(identification: ArmFriction, row: JointRows, used: NDArray[np.bool_]) -> tuple[Fit, Vector]:
-    """Fit of the rows (r,) that are `used`, Coulomb torque and load coefficient last, and the gear's torque (r,)."""
+def _load_fit(identification: ArmFriction, row: JointRows) -> tuple[Fit, Vector]:
+    """Fit of the rows, Coulomb torque and load coefficient last, and the gear's torque (r,)."""
     body, friction = _columns(identification, row)
     names = [*(f"body_{k}" for k in range(body.shape[1])), *PARTS[:0:-1]]
     unknowns = [*(Unknown(name, "") for name in names), Unknown("unloaded_coulomb", "N m", low=0.0), _LOAD]
@@ -85,18 +77,14 @@ def _load_fit(identification: ArmFriction, row: JointRows, used: NDArray[np.bool
     for _ in range(_ITERATIONS):
         gear = _gear_torque(identification, row, body, body_values)
         column = np.sign(row.speed) * coulomb_under_load(0.0, 1.0, gear)
-        table, target = np.column_stack([body, friction, column]), row.torque - row.nominal
-        pieces = []
-        for number in np.unique(row.recording[used]):
-            selected = used & (row.recording == number)
-            pieces.append(Rows(row.time[selected], table[selected], target[selected], None, int(number), block))
-        fit = least_squares(pieces, unknowns)
+        table = np.column_stack([body, friction, column])
+        fit = least_squares(row.pieces(table, row.torque - row.nominal, block), unknowns)
         body_values = np.nan_to_num(fit.values[: body.shape[1]])
     return fit, gear
 
 
 def _gear_torque(identification: ArmFriction, row: JointRows, body: Vector, body_values: Vector) -> Vector:
-    """Torque (r,) from the gear to the bodies, for values `own` (m,) of their columns."""
+    """Torque (r,) from the gear to the bodies, for values (m,) of their columns."""
     tree, base = identification.model.tree, identification.base
     if tree is None or base is None:
         return row.nominal + body @ body_values

@@ -1,4 +1,4 @@
-"""Rows of the joints of an arm: torques and regressors while friction is settled."""
+"""Rows of the joints of an arm, torques and regressors while friction is settled, and their least squares together."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ from scipy.special import roots_gegenbauer
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.tree import Tree
-from youbot_dynamics.identification.arm_friction._regressors import BaseParameters, inertial_parameters, regressor
+from youbot_dynamics.identification.arm_friction._regressors import (
+    UNKNOWN_ROTOR,
+    BaseParameters,
+    felt_parameters,
+    inertial_parameters,
+    regressor,
+    uncertainty,
+)
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, SLOWEST, ArmWindows, arm_windows
+from youbot_dynamics.identification.least_squares import Fit, Rows, Unknown, least_squares
 from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
 
 NO_EFFORT = "the recording holds no efforts of this joint; needed: its efforts and positions"
@@ -149,6 +157,11 @@ class JointRows:
             progress[selected] = 2.0 * (time - time.min()) / max(float(np.ptp(time)), 1e-9) - 1.0
         return column * progress
 
+    def pieces(self, table: Vector, target: Vector, block: float) -> list[Rows]:
+        """Rows of each recording, of columns (r, p) and targets (r,), with blocks of this duration [s]."""
+        own = [(int(number), self.recording == number) for number in np.unique(self.recording)]
+        return [Rows(self.time[rows], table[rows], target[rows], None, number, block) for number, rows in own]
+
     def explained(self, change: Vector) -> float:
         """R^2 of the torque, with `change` (r,) the identified torque in addition to the nominal bodies."""
         residual, spread = self.torque - self.known - change, self.torque - self.torque.mean()
@@ -174,11 +187,16 @@ class JointRows:
 
 def _unexplained_constant(table: Vector) -> float:
     """Share of a constant that columns (r, m) cannot explain."""
+    ones = np.ones(len(table))
+    return float(np.linalg.norm(_unexplained(table, ones, 1e-9)) / np.linalg.norm(ones))
+
+
+def _unexplained(table: Vector, target: Vector, rcond: float) -> Vector:
+    """Residual (r,) of a target (r,) by columns (r, m), which are scaled to equal length."""
     lengths = np.linalg.norm(table, axis=0)
     scaled = table[:, lengths > 0.0] / lengths[lengths > 0.0]
-    ones = np.ones(len(table))
-    residual = ones - scaled @ np.linalg.lstsq(scaled, ones, rcond=1e-9)[0]
-    return float(np.linalg.norm(residual) / np.linalg.norm(ones))
+    residual: Vector = target - scaled @ np.linalg.lstsq(scaled, target, rcond=rcond)[0]
+    return residual
 
 
 def joint_regressors(
@@ -269,3 +287,74 @@ def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
     parts = [window.acceleration]
     parts += [np.sin(window.position), np.cos(window.position)] if model.weighed else []
     return np.stack([*parts, np.zeros_like(window.position)], axis=2)
+
+
+# Effect on the torques below which a combination of inertial parameters is not included in the first fit [N m].
+_FIRST_EFFECT = 0.005
+# Smallest ratio of the effect of a combination to the residual's standard error over all rows. Combinations that are
+# not fitted keep their nominal values, which biases the friction of a small joint.
+_LEAST_SIGNIFICANCE = 5.0
+_REFERENCE_JOINT = "the scales of the other joints are relative to this one, or these data do not determine its scale"
+
+
+def determined_bodies(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
+    """Combinations of inertial parameters with an effect that exceeds the unexplained torque of the rows."""
+    preliminary = felt_parameters(tree, np.concatenate([row.body for row in rows]), _FIRST_EFFECT)
+    weighted = []
+    for row in rows:
+        columns = np.hstack([row.body[:, preliminary.columns], row.friction()])
+        weighted.append(_noise_weight(columns, row.torque - row.known) * row.body)
+    table = np.concatenate(weighted)
+    return felt_parameters(tree, table, _LEAST_SIGNIFICANCE / math.sqrt(len(table)))
+
+
+def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameters | None) -> list[Unknown]:
+    unknowns = []
+    if base is not None and model.tree is not None:
+        known = uncertainty(model.tree)
+        known[-model.tree.nv :][model.tree.layout.rotor_inertias == 0.0] /= UNKNOWN_ROTOR  # the inertia of the links
+        for name, unit, size in zip(base.names, base.units, known[base.columns], strict=True):
+            unknowns.append(Unknown(f"{name}_change", unit, resolution=float(size)))
+        unknowns += [Unknown(f"{name}_scale", "1", resolution=0.05, unexcited=_REFERENCE_JOINT) for name in names]
+        unknowns.append(Unknown("effort_delay", "s", resolution=0.01, unexcited="these data do not determine it"))
+    else:
+        for name in names:
+            unknowns.append(Unknown(f"{name}_inertia", "kg m2", low=0.0, unexcited="the joint never changed its speed"))
+            if model.weighed:
+                unknowns += [Unknown(f"{name}_weight_{part}", "N m", resolution=0.02) for part in ("sin", "cos")]
+    for name in names:
+        unknowns += [
+            Unknown(f"{name}_coulomb", "N m", low=0.0, resolution=0.01),
+            Unknown(f"{name}_viscous", "N m s/rad", low=0.0, resolution=0.02),
+            Unknown(f"{name}_stribeck", "N m", low=0.0, resolution=0.02, unexcited="no Stribeck speed was given"),
+            Unknown(f"{name}_offset", "N m", resolution=0.05, unexcited="weight or friction hide it in these data"),
+            Unknown(f"{name}_bend", "N m", unexcited="no Stribeck speed was given"),
+        ]
+    return unknowns
+
+
+def joint_solution(
+    rows: Sequence[JointRows],
+    model: ArmFrictionModel,
+    base: BaseParameters | None,
+    offsets: Sequence[bool],
+    scaled: Sequence[bool],
+    powers: Sequence[Vector] = (),
+) -> Fit:
+    """One fit of all joints together, since they share the bodies; `powers` (r,) is one more column of each joint."""
+    names = [model.joint_names[row.joint] for row in rows]
+    unknowns = _unknowns(model, names, base) + [Unknown(f"{name}_power", "") for name in names[: len(powers)]]
+    block = block_length(rows, len(unknowns))
+    pieces = []
+    for k, row in enumerate(rows):
+        table, target = joint_regressors(rows, k, row, base, offsets, scaled), row.torque - row.known
+        weight = _noise_weight(table, target)
+        if powers:
+            table = np.hstack([table, np.outer(powers[k], np.arange(len(powers)) == k)])
+        pieces += row.pieces(weight * table, weight * target, block)
+    return least_squares(pieces, unknowns)
+
+
+def _noise_weight(table: Vector, target: Vector) -> float:
+    """1 / residual of a joint fitted alone [1/(N m)], so that a large joint does not dominate a small one."""
+    return 1.0 / max(float(np.sqrt(np.mean(_unexplained(table, target, 1e-6) ** 2))), 1e-3)

@@ -18,6 +18,7 @@ import numpy as np
 
 from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
+from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 _BASE = np.zeros(3)  # pose of the base relative to itself
@@ -102,12 +103,12 @@ def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector, sens
     displacements = _exponentials(steps)
     poses = np.zeros((len(signals.wheel_time), 3))
     poses[1:, 2] = np.cumsum(steps[:, 2])
-    poses[1:, :2] = np.cumsum(turned(displacements[:, :2], poses[:-1, 2]), axis=0)
+    poses[1:, :2] = np.cumsum(planar.turned(displacements[:, :2], poses[:-1, 2]), axis=0)
     index, share = _intervals(signals.wheel_time, times)
     part = _exponentials(steps[index] * share[:, None])
     path = poses[index]
     for step in (part, sensor):
-        path[:, :2] += turned(step[..., :2], path[:, 2])
+        path[:, :2] += planar.turned(step[..., :2], path[:, 2])
         path[:, 2] += step[..., 2]
     return path
 
@@ -119,6 +120,14 @@ def tracked(signals: CalibrationSignals, base: MecanumBase, times: Vector, senso
     return path + smoothing / AROUND**2 * (before - 2.0 * path + after)
 
 
+def _rotations(signals: CalibrationSignals, times: Vector) -> Vector:
+    """Turns (m, n) [rad] of the wheels from their first reading to times (m,) [s], extrapolated beyond the ends."""
+    index, share = _intervals(signals.wheel_time, times)
+    angles = signals.wheel_angles
+    turns: Vector = angles[index] + share[:, None] * (angles[index + 1] - angles[index]) - angles[0]
+    return turns
+
+
 def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vector:
     """Slip (m, n) of the wheels against each other at times (m,) [s], in rad of a mean wheel.
 
@@ -126,10 +135,7 @@ def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vec
     """
     rolling = base.inverse_matrix * base.radii[:, None]
     slip_projection = np.eye(len(base.radii)) - rolling @ np.linalg.pinv(rolling)
-    index, share = _intervals(signals.wheel_time, times)
-    angles = signals.wheel_angles
-    rotation = angles[index] + share[:, None] * (angles[index + 1] - angles[index]) - angles[0]
-    slips: Vector = rotation @ (slip_projection * (base.radii / np.mean(base.radii))).T
+    slips: Vector = _rotations(signals, times) @ (slip_projection * (base.radii / np.mean(base.radii))).T
     return slips
 
 
@@ -140,9 +146,7 @@ def slip_motions(windows: Windows, guess: Guess, offset: float, weights: Vector)
     """
     base, signals = guess.base, windows.signals
     directions = np.linalg.svd((base.inverse_matrix * base.radii[:, None]).T)[2][3:]
-    index, share = _intervals(signals.wheel_time, signals.pose_time[windows.rows] - offset)
-    angles = signals.wheel_angles
-    rotation = angles[index] + share[:, None] * (angles[index + 1] - angles[index]) - angles[0]
+    rotation = _rotations(signals, signals.pose_time[windows.rows] - offset)
     motion = rotation @ base.forward_matrix.T
     weight = weights[:, 1:] / np.maximum(windows.spread(windows.sums(weights[:, 1:])), 1e-300)
     motion -= windows.spread(windows.sums(weight * motion))
@@ -170,13 +174,13 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
     heading = np.arctan2(windows.sums(pose_share[:, 0] * np.sin(turn)), windows.sums(pose_share[:, 0] * np.cos(turn)))
     measured_path = centred(measured[:, :2], pose_share)
     predicted_path = centred(predicted[:, :2], pose_share)
-    rotated = turned(predicted_path, windows.spread(heading))
+    rotated = planar.turned(predicted_path, windows.spread(heading))
     tangent = np.column_stack([-rotated[:, 1], rotated[:, 0]])
     yaw_residual = wrapped(turn - windows.spread(heading))
     moment = np.sum(tangent * (measured_path - rotated), axis=1) / scales[0] ** 2 + yaw_residual / scales[1] ** 2
     stiffness = np.sum(tangent**2, axis=1) / scales[0] ** 2 + 1.0 / scales[1] ** 2
     correction = windows.sums(pose_share[:, 0] * moment) / windows.sums(pose_share[:, 0] * stiffness)
-    rotated = turned(rotated, windows.spread(correction))
+    rotated = planar.turned(rotated, windows.spread(correction))
     slips = centred(_slips(windows.signals, guess.base, times), slip_share)
     return np.column_stack([measured_path - rotated, yaw_residual - windows.spread(correction), slips])
 
@@ -213,14 +217,7 @@ def _exponentials(steps: Vector) -> Vector:
     """SE(2) exponentials (m, 3) of body displacements (m, 3), as `planar.exponential`."""
     turn = steps[:, 2]
     half = np.sinc(0.5 * turn / np.pi)  # sin(turn/2) / (turn/2): the chord over the arc
-    return np.column_stack([turned(steps[:, :2] * half[:, None], 0.5 * turn), turn])
-
-
-def turned(vectors: Vector, angle: Vector) -> Vector:
-    """Vectors (m, 2) or (2,) turned by angles (m,)."""
-    c, s = np.cos(angle), np.sin(angle)
-    x, y = vectors[..., 0], vectors[..., 1]
-    return np.column_stack([c * x - s * y, s * x + c * y])
+    return np.column_stack([planar.turned(steps[:, :2] * half[:, None], 0.5 * turn), turn])
 
 
 def wrapped(angle: Vector) -> Vector:
@@ -266,4 +263,4 @@ def odometry_errors(
 def _displacements(poses: Vector, starts: Indices, ends: Indices, yaw: float) -> Vector:
     """Displacements (m, 3) between poses (k, 3) of a body turned by `yaw` on the robot, in the robot's start frame."""
     step = poses[ends] - poses[starts]
-    return np.column_stack([turned(step[:, :2], yaw - poses[starts, 2]), step[:, 2]])
+    return np.column_stack([planar.turned(step[:, :2], yaw - poses[starts, 2]), step[:, 2]])

@@ -29,7 +29,6 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError, YoubotDynamicsError
 from youbot_dynamics.identification.calibration._fit import Calibration, calibrate
-from youbot_dynamics.identification.calibration._model import turned
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.comparison import sample_poses
 from youbot_dynamics.identification.least_squares import (
@@ -332,4 +331,4 @@ def _phases(
 def _base_poses(poses: Vector, sensor: Vector) -> Vector:
     """Poses (k, 3) of the base from those of a body at `sensor` (3,) on it; the yaw is unwrapped."""
     yaw = np.unwrap(poses[:, 2]) - sensor[2]
-    return np.column_stack([poses[:, :2] - turned(sensor[:2], yaw), yaw])
+    return np.column_stack([poses[:, :2] - planar.turned(sensor[:2], yaw), yaw])

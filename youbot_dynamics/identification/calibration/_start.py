@@ -10,6 +10,8 @@ import numpy as np
 from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.calibration._model import AROUND, Guess, Windows, odometry, wrapped
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
+from youbot_dynamics.identification.comparison import sample_poses
+from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 RESTING = "the robot hardly moved while its pose was known"
@@ -60,7 +62,7 @@ def has_readings(signals: CalibrationSignals) -> bool:
 def _paths(signals: CalibrationSignals, base: MecanumBase, offset: float) -> tuple[Vector, Vector]:
     """Poses (m, 3) on a grid of times, by the wheels and by the tracker."""
     times = common_times(signals, offset)
-    return odometry(signals, base, times), tracked_poses(signals, times + offset)
+    return odometry(signals, base, times), sample_poses(signals.pose_time, signals.poses, times + offset)
 
 
 def common_times(signals: CalibrationSignals, offset: float) -> Vector:
@@ -70,19 +72,12 @@ def common_times(signals: CalibrationSignals, offset: float) -> Vector:
     return np.arange(first, last, GRID)
 
 
-def tracked_poses(signals: CalibrationSignals, times: Vector) -> Vector:
-    """Poses (m, 3) of the tracked body at times (m,), linear between the recorded ones; yaw unwrapped."""
-    columns = [*signals.poses[:, :2].T, np.unwrap(signals.poses[:, 2])]
-    return np.column_stack([np.interp(times, signals.pose_time, column) for column in columns])
-
-
 def displacements(poses: Vector) -> Vector:
     """Motion (k - d, 3) [m, m, rad] over each half second in the frame at its middle, of poses (k, 3) on the grid."""
     ahead = round(0.5 / GRID)
     step = poses[ahead:] - poses[:-ahead]
     middle = poses[:-ahead, 2] + 0.5 * step[:, 2]
-    cos, sin = np.cos(middle), np.sin(middle)
-    return np.column_stack([cos * step[:, 0] + sin * step[:, 1], cos * step[:, 1] - sin * step[:, 0], step[:, 2]])
+    return np.column_stack([planar.turned(step[:, :2], -middle), step[:, 2]])
 
 
 def _rough_offset(signals: CalibrationSignals, base: MecanumBase) -> float:
@@ -240,26 +235,21 @@ def excitation(windows: Sequence[Windows], guess: Guess) -> Excitation:
 
 
 def wrong_unit(windows: Sequence[Windows], start: Guess) -> str:
-    """Why wheels or poses have a wrong unit, "" if they may be in rad and m."""
-    ratio = _tracked_over_rolled(windows, start)
-    if 1.0 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
-        return ""
-    return (
-        f"the poses show {ratio:.3g} times the distance that the configured wheels rolled: check that the wheel "
-        "positions are in rad and the poses in m"
-    )
-
-
-def _tracked_over_rolled(windows: Sequence[Windows], guess: Guess) -> float:
-    """Ratio of the motion of the tracked body to that of the configured wheels, median of the windows."""
-    rolled = _lengths(_motions(windows, guess))
+    """Why wheels or poses have a wrong unit, "" if they may be in rad and m, by the median over the windows."""
+    rolled = _lengths(_motions(windows, start))
     tracked = [np.zeros(0)]
     for part in windows:
         first, last = _ends(part)
         step = part.signals.poses[last] - part.signals.poses[first]
         step[:, 2] = wrapped(step[:, 2])
         tracked.append(_lengths(step))
-    return float(np.median(np.concatenate(tracked) / rolled)) if len(rolled) else 1.0
+    ratio = float(np.median(np.concatenate(tracked) / rolled)) if len(rolled) else 1.0
+    if 1.0 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
+        return ""
+    return (
+        f"the poses show {ratio:.3g} times the distance that the configured wheels rolled: check that the wheel "
+        "positions are in rad and the poses in m"
+    )
 
 
 def _lengths(motions: Vector) -> Vector:

@@ -18,8 +18,8 @@ from youbot_dynamics.identification.calibration._start import (
     common_times,
     displacements,
     has_readings,
-    tracked_poses,
 )
+from youbot_dynamics.identification.comparison import sample_poses
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.robot_base import WHEELS
 
@@ -170,7 +170,8 @@ def _offset(signals: CalibrationSignals) -> float:
         times = _times(signals, offset)
         if not len(times):
             return 0.0
-        moved = np.linalg.norm(advances(tracked_poses(signals, times + offset) * [1.0, 1.0, TURNING_RADIUS]), axis=1)
+        path = sample_poses(signals.pose_time, signals.poses, times + offset) * [1.0, 1.0, TURNING_RADIUS]
+        moved = np.linalg.norm(advances(path), axis=1)
         rolled = np.linalg.norm(advances(_angles(signals, times)), axis=1)
         if not np.median(rolled) > 0.0:
             return 0.0
@@ -194,7 +195,8 @@ def _steps(signals: CalibrationSignals, offset: float, hand: tuple[float, float]
     times = _times(signals, offset)
     if not len(times):
         return np.zeros((0, 3)), np.zeros((0, signals.wheel_angles.shape[1]))
-    motions = displacements(tracked_poses(signals, times + offset) * [1.0, *hand]) * [1.0, 1.0, TURNING_RADIUS]
+    poses = sample_poses(signals.pose_time, signals.poses, times + offset) * [1.0, *hand]
+    motions = displacements(poses) * [1.0, 1.0, TURNING_RADIUS]
     angles = _angles(signals, times)
     rotations = angles[len(times) - len(motions) :] - angles[: len(motions)]
     moved, rolled = (np.linalg.norm(steps, axis=1) for steps in (motions, rotations))

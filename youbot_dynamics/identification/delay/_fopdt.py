@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import exp, hypot, inf, nan, sqrt
 from typing import NamedTuple
@@ -92,11 +91,11 @@ class LaggedCommand:
         y = u_k + (y_k - u_k) exp(-r / lag), r the time since sample k. The integral of y is that of u minus lag (y -
         y_0), which is exact: no numerical integration is needed.
         """
-        return LagResponse(*self._over_window(self._position, query))
+        return LagResponse(*self.command.over_window(self._position, query))
 
     def twice(self, query: ArrayLike) -> Vector:
         """Response of two such lags in series to the command at `query` (m,): 1 / (1 + lag s)^2 = y + lag dy/dlag."""
-        return self._over_window(self._double_response, query)
+        return self.command.over_window(self._double_response, query)
 
     def position_twice(self, query: ArrayLike) -> Vector:
         """Motion of two such lags in series at `query` (m,): the integral of u, minus lag (y + z).
@@ -104,14 +103,7 @@ class LaggedCommand:
         z = y + lag dy/dlag is the response of both: 1 / (s (1 + lag s)^2) = 1 / s - lag / (1 + lag s) - lag / (1 + lag
         s)^2.
         """
-        return self._over_window(self._double_position, query)
-
-    def _over_window(self, values_at: Callable[[Vector], Vector], query: ArrayLike) -> Vector:
-        """Values (..., m) at times (m,); if the command has a window, their mean rate over it."""
-        times, half_window = np.asarray(query, dtype=float), self.command.half_window
-        if half_window == 0.0:
-            return values_at(times)
-        return (values_at(times + half_window) - values_at(times - half_window)) / (2.0 * half_window)
+        return self.command.over_window(self._double_position, query)
 
     def _position(self, query: Vector) -> Vector:
         response, slope = self._response_at(query)

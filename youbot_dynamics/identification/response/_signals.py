@@ -94,7 +94,5 @@ def has_enough_data(drive: DriveSignals) -> bool:
 
 def displacements(poses: Vector, span: int) -> Vector:
     """Displacement of each pose (m, 3) from that `span` readings before, in the frame of the latter: (m - span, 3)."""
-    before, after = poses[:-span], poses[span:]
-    c, s = np.cos(before[:, 2]), np.sin(before[:, 2])
-    x, y = (after - before)[:, :2].T
-    return np.column_stack([c * x + s * y, c * y - s * x, after[:, 2] - before[:, 2]])
+    step = poses[span:] - poses[:-span]
+    return np.column_stack([planar.turned(step[:, :2], -poses[:-span, 2]), step[:, 2]])

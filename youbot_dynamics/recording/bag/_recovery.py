@@ -6,6 +6,7 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from io import BytesIO
 from pathlib import Path
@@ -29,24 +30,16 @@ _HEAD = struct.Struct("<BQ")  # kind and length of a record
 _FOOTER, _MESSAGE, _CHUNK = 2, 5, 6  # kinds of records
 
 
+@dataclass
 class _Scan:
-    """One pass over the complete records of a file and its chunks; records where and why it ended.
+    """One pass over the complete records of a file and its chunks; records where and why it ended."""
 
-    Attributes:
-        chunks: complete chunks seen.
-        damaged_chunks: chunks whose checksum or length is wrong, or that exceed a limit.
-        reason: reason of the first chunk that exceeds a limit, in brackets, or "".
-        readable: bytes up to the end of the last complete record.
-        complete: whether the footer was reached.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.chunks = 0
-        self.damaged_chunks = 0
-        self.readable = 0
-        self.complete = False
-        self.reason = ""
+    path: Path
+    chunks: int = 0  # complete chunks seen
+    damaged_chunks: int = 0  # chunks whose checksum or length is wrong, or that exceed a limit
+    readable: int = 0  # bytes up to the end of the last complete record
+    complete: bool = False  # whether the footer was reached
+    reason: str = ""  # reason of the first chunk that exceeds a limit, in brackets
 
     def records(self, until_data: bool = False) -> Iterator[Any]:
         """Yield the records in file order; with until_data only those before the first chunk or message."""
