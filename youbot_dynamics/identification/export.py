@@ -107,7 +107,8 @@ def _parameter_files(
     result: Result, robot: Robot, twist_error: object
 ) -> dict[str, tuple[str, dict[str, Value], list[str]]]:
     """File name -> node pattern, parameters (empty if nothing was identified) and comments."""
-    limits = _velocity_limits(result, robot)
+    # Largest speed of each axis alone [m/s, m/s, rad/s]: reached, or wheel speed limit times geometry.
+    limits = {**_limits_of_wheels(result, robot), **_reached(result, "speed")}
     return {
         "mecanum_drive_controller.yaml": (
             "/**/mecanum_drive_controller",
@@ -152,11 +153,6 @@ def _reached(result: Result, kind: str) -> dict[str, float]:
     values = {finding.name: finding.estimate.value for finding in result.findings if finding.identified}
     names = {axis: f"base.limits.{kind}_{name}" for axis, name in zip(_AXES, ("x", "y", "yaw"), strict=True)}
     return {axis: values[name] for axis, name in names.items() if name in values}
-
-
-def _velocity_limits(result: Result, robot: Robot) -> dict[str, float]:
-    """Axis -> largest speed of that axis alone [m/s, m/s, rad/s]: reached, or wheel speed limit times geometry."""
-    return {**_limits_of_wheels(result, robot), **_reached(result, "speed")}
 
 
 def _limits_of_wheels(result: Result, robot: Robot) -> dict[str, float]:

@@ -13,6 +13,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -103,8 +104,8 @@ def near_reversals(recordings: Sequence[ArmSignals], identification: ArmFriction
     column = identification.rows[joint].joint
     nominal = identification.model.tree
     tree = None if nominal is None else with_inertial_parameters(nominal, identification.parameters)
-    numbers, torques, distances, indices, recording_indices = [], [], [], [], []
-    paths, steps, rates, count = [], [], [], 0
+    pieces: list[tuple[Any, ...]] = []
+    paths, steps, rates = [], [], []
     for recording_index, signals in enumerate(recordings):
         even = even_stamps(signals.time, signals.position)
         prompt = [np.interp(even + delay, even, torque) for torque in signals.torque.T]
@@ -121,26 +122,15 @@ def near_reversals(recordings: Sequence[ArmSignals], identification: ArmFriction
             if np.count_nonzero(finite) < _FEWEST:
                 continue
             index = index[finite]
-            numbers.append(np.full(len(index), count))
-            torques.append(friction[finite])
-            distances.append(np.where(index >= turn, 1.0, -1.0) * np.abs(position[index] - position[turn]))
-            indices.append(index * _REFINEMENT)
-            recording_indices.append(np.full(len(index), recording_index))
-            count += 1
-    if not count:
+            number, recorded = np.full(len(index), len(pieces)), np.full(len(index), recording_index)
+            distance = np.where(index >= turn, 1.0, -1.0) * np.abs(position[index] - position[turn])
+            pieces.append((number, friction[finite], distance, index * _REFINEMENT, recorded))
+    if not pieces:
         return None
-    number = np.concatenate(numbers)
-    return Reversals(
-        count,
-        number,
-        _minus_group_mean(number, np.concatenate(torques)),
-        np.concatenate(distances),
-        paths,
-        steps,
-        np.concatenate(indices),
-        np.concatenate(recording_indices),
-        float(np.median(rates)),
-    )
+    number, torque, distance, indices, recorded = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    torque = _minus_group_mean(number, torque)
+    rate = float(np.median(rates))
+    return Reversals(len(pieces), number, torque, distance, paths, steps, indices, recorded, rate)
 
 
 def _smooth_path(time: Vector, position: Vector, fine_time: Vector) -> Vector:

@@ -257,24 +257,16 @@ def joint_rows(model: ArmFrictionModel, windows: Sequence[ArmWindows]) -> list[J
     tables = [_body_columns(window, model) for window in windows]
     rows = []
     for j in range(len(model.joint_names)):
-        keep = [window.sliding[:, j] != 0.0 for window in windows]
-        pairs = list(zip(windows, keep, strict=True))
-        bodies = np.concatenate([table[k, j] for table, k in zip(tables, keep, strict=True)])
-        rows.append(
-            JointRows(
-                j,
-                np.concatenate([window.time[k] for window, k in pairs]),
-                np.concatenate([np.full(int(k.sum()), window.recording, dtype=np.int64) for window, k in pairs]),
-                bodies[:, :-1],
-                bodies[:, -1],
-                np.concatenate([window.speed[k, j] for window, k in pairs]),
-                np.concatenate([window.half_width * window.acceleration[k, j] for window, k in pairs]),
-                np.concatenate([window.torque[k, j] for window, k in pairs]),
-                np.concatenate([window.slew[k, j] for window, k in pairs]),
-                bodies[:, -1],
-                stribeck_speed=model.stribeck_speed(j),
-            )
-        )
+        pieces = []
+        for window, table in zip(windows, tables, strict=True):
+            keep = window.sliding[:, j] != 0.0
+            recording = np.full(int(keep.sum()), window.recording, dtype=np.int64)
+            states = window.speed, window.half_width * window.acceleration, window.torque, window.slew
+            pieces.append((window.time[keep], recording, table[keep, j], *(state[keep, j] for state in states)))
+        columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
+        time, recording, bodies, speed, spread, torque, slew = columns
+        body, nominal, curve = bodies[:, :-1], bodies[:, -1], model.stribeck_speed(j)
+        rows.append(JointRows(j, time, recording, body, nominal, speed, spread, torque, slew, nominal, 0.0, curve))
     return rows
 
 

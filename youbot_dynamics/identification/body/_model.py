@@ -33,10 +33,7 @@ class Readings:
     The effect of quanta averages out. Faster readings are all integrated, but the path has one point in 8 ms: an hour
     at 1 kHz would otherwise take minutes and gigabytes.
 
-    Args:
-        time: (n,) of the readings [s], not decreasing.
-        motion: (n,) speed, or position.
-        speeds: whether it is a speed.
+    Readings (n,) at times (n,) that do not decrease are speeds or positions, as `speeds` tells.
 
     Attributes:
         time: (m,) of the points of the path [s].
@@ -92,12 +89,7 @@ class Readings:
 
 
 class Fit:
-    """Fit of dead time, lag and gain, and its linearisation.
-
-    Args:
-        command: held.
-        readings: of the motion.
-        start: of the search for delay and lag [s].
+    """Fit of dead time, lag and gain, and its linearisation; the search for delay and lag [s] begins at `start`.
 
     Attributes:
         delay, lag: of the best response of one lag [s].

@@ -60,9 +60,6 @@ def mounting(signals: MotionSignals) -> Mounting | None:
     complex number, with the commanded motions ux and uy, their gains, and the measured turn. The factors of the three
     are fitted to means over 1.2 s, for each pair of delays of x and y on a grid. Errors come from a jackknife over
     blocks of time.
-
-    Args:
-        signals: commanded twists, and the path of the body along its own axes.
     """
     commanded = np.isfinite(signals.command_time) & np.all(np.isfinite(signals.command), axis=1)
     finite = np.isfinite(signals.measured_time) & np.all(np.isfinite(signals.measured), axis=1)
@@ -78,7 +75,7 @@ def mounting(signals: MotionSignals) -> Mounting | None:
         return None
     moved = readings.means(path[np.searchsorted(time, readings.time)] - path[0])[kept]
     asked = [_delayed(HeldCommand(sent, command[:, axis], 0.0), readings, kept) for axis in range(2)]
-    seen, turn = _complex(moved), moved[:, 2]
+    seen, turn = moved[:, 0] + 1j * moved[:, 1], moved[:, 2]
     fit = _Fit.of(asked, turn, seen)
     followed = fit.followed
     if not all(followed):  # an axis that the base lacks or does not follow shows no yaw
@@ -172,11 +169,6 @@ def _best_delays(asked: Sequence[Vector], turn: Vector, seen: Complexes) -> tupl
     return int(i), int(j)
 
 
-def _complex(motions: Vector) -> Complexes:
-    """Motions along x and y (k,), as x + i y, of motions (k, 2 or more)."""
-    return motions[:, 0] + 1j * motions[:, 1]
-
-
 def _on_base(seen: Complexes, turn: Vector, yaw: float, place: complex) -> Complexes:
     """Motion (k,) of the centre of the base, from that of a body with this pose on it, and from the turn (k,)."""
     return np.asarray(np.exp(1j * yaw) * seen - 1j * place * turn, dtype=np.complex128)
@@ -196,7 +188,7 @@ def _pose(columns: Vector, factors: Complexes) -> tuple[float, complex]:
 
 def on_the_base(path: Vector, mounted: Mounting) -> Vector:
     """Path (n, 3) [m, m, rad] of the centre of the base along its axes, from that of the body along its own."""
-    motion = _on_base(_complex(path), path[:, 2], mounted.yaw, mounted.place)
+    motion = _on_base(path[:, 0] + 1j * path[:, 1], path[:, 2], mounted.yaw, mounted.place)
     return np.column_stack([motion.real, motion.imag, path[:, 2]])
 
 

@@ -22,6 +22,7 @@ from youbot_dynamics.identification.calibration._model import (
     Guess,
     Windows,
     lever,
+    ratios,
     residuals,
     scaled_to,
     slip_motions,
@@ -300,32 +301,21 @@ def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase
     motion = math.sqrt(float(np.mean(np.sum(np.vstack(displacements) ** 2, axis=1))))
     metres = np.array([1.0, TURNING_RADIUS, float(np.mean(base.radii))])  # of position, yaw and slip
     unexplained = float(np.linalg.norm(metres * solved.scales))
-    ratios = {
-        "wheel radius": float(np.mean(guess.base.radii / base.radii)),
-        "lever of a turn": lever(guess.base) / lever(base),
-        "lateral factor": guess.base.lateral_factor / base.lateral_factor,
-    }
-    n = len(base.radii)
+    n, shown = len(base.radii), ratios(guess.base, base)
     errors = [0.0, *np.nan_to_num(deviations[n : n + 2], posinf=0.0)]
-    unlikely = next(
-        (
-            name
-            for (name, ratio), error in zip(ratios.items(), errors, strict=True)
-            if abs(math.log(ratio)) - 2.0 * error > math.log(LIKELY)
-        ),
-        "",
-    )
+    pairs = zip(shown.items(), errors, strict=True)
+    far = [name for (name, ratio), error in pairs if abs(math.log(ratio)) - 2.0 * error > math.log(LIKELY)]
     distance = float(np.max(np.abs(guess.sensor[:2]) - 2.0 * np.nan_to_num(deviations[n + 2 : n + 4], posinf=0.0)))
     if unexplained > _WORST_SHARE * motion:
         return (
-            f"the poses do not follow the wheels: with {ratios['wheel radius']:.3g} times the configured wheel radius, "
+            f"the poses do not follow the wheels: with {shown['wheel radius']:.3g} times the configured wheel radius, "
             f"{unexplained:.2g} m of a motion of {motion:.2g} m in windows of {windows[0].span:g} s remain unexplained;"
             f" {_CHECK}"
         )
-    if unlikely:
+    if far:
         return (
-            f"the poses do not follow the wheels as configured: they show {ratios[unlikely]:.3g} times the configured "
-            f"{unlikely}; check the geometry in the robot file (a diameter for a radius, a whole length for a half), "
+            f"the poses do not follow the wheels as configured: they show {shown[far[0]]:.3g} times the configured "
+            f"{far[0]}; check the geometry in the robot file (a diameter for a radius, a whole length for a half), "
             "units, and order and signs of the wheels"
         )
     if distance > _FARTHEST:

@@ -64,6 +64,15 @@ def lever(base: MecanumBase, lateral_factor: float | None = None) -> float:
     return float(np.mean(np.abs(base.positions[:, 0] * slants - base.positions[:, 1] * base.along)))
 
 
+def ratios(fitted: MecanumBase, configured: MecanumBase) -> dict[str, float]:
+    """Fitted over configured wheel radius, lever and lateral factor, by their names in words."""
+    return {
+        "wheel radius": float(np.mean(fitted.radii / configured.radii)),
+        "lever of a turn": lever(fitted) / lever(configured),
+        "lateral factor": fitted.lateral_factor / configured.lateral_factor,
+    }
+
+
 def scaled_to(base: MecanumBase, target: float, lateral_factor: float) -> Vector:
     """Wheel positions (n, 2), scaled by a common factor, that have the lever `target` [m] with this lateral factor."""
     return base.positions * (target / lever(base, lateral_factor))

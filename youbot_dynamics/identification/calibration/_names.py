@@ -27,11 +27,8 @@ def named_estimates(calibration: Calibration, geometry: BaseGeometry) -> dict[st
     the written radius is the one that gives the identified mean with them. Of `half_length` and `half_width` the motion
     shows only the lever: each is refused on its own, with the value of the configured ratio that gives the identified
     lever. Of omni wheels the lever is `wheel_distance`. Lever, radius of each wheel, pose, clock and smoothing of the
-    tracker are listed under `base.geometry`, because the robot has no parameter for them.
-
-    Args:
-        calibration: of a base made from `geometry`.
-        geometry: as configured.
+    tracker are listed under `base.geometry`, because the robot has no parameter for them. The calibration is of a base
+    made from the configured `geometry`.
     """
     radii_identified = all_radii_identified(calibration.estimates)
     common = 1.0 if radii_identified else 1.0 / (1.0 + float(np.mean(geometry.wheel_radius_errors)))

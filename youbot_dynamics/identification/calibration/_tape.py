@@ -30,7 +30,7 @@ from youbot_dynamics.identification.calibration._fit import (
     RADIUS_ERROR,
     Calibration,
 )
-from youbot_dynamics.identification.calibration._model import Guess, lever, odometry
+from youbot_dynamics.identification.calibration._model import Guess, lever, odometry, ratios
 from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._start import NO_FACTOR
@@ -200,12 +200,7 @@ def _inconsistency(fitted: MecanumBase, base: MecanumBase, freedom: int, misfit:
             f"the readings contradict each other by {np.sqrt(misfit / freedom):.2g} times their errors: "
             "check the full turns and the distances"
         )
-    ratios = {
-        "wheel radius": float(np.mean(fitted.radii / base.radii)),
-        "lever": lever(fitted) / lever(base),
-        "lateral factor": fitted.lateral_factor / base.lateral_factor,
-    }
-    for name, ratio in ratios.items():
+    for name, ratio in ratios(fitted, base).items():
         if not 1.0 / LIKELY < ratio < LIKELY:
             return (
                 f"with these readings the {name} is {ratio:.3g} times the configured one: "

@@ -7,6 +7,7 @@ correlated and only the scatter between blocks shows the uncertainty of an estim
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -86,7 +87,7 @@ class BlockSums:
     @property
     def unknowns(self) -> int:
         """Number p of unknowns."""
-        return _width(self.gram.shape[1]) - 1
+        return (math.isqrt(8 * self.gram.shape[1] + 1) - 3) // 2  # a triangle of w rows has w (w + 1) / 2 numbers
 
     def squares(self) -> Vector:
         """Matrices (k, p + 1, p + 1) of [H b]'[H b]."""
@@ -111,11 +112,6 @@ class BlockSums:
         if self.cross is not None:
             cross = np.einsum("pi,kpr,rj->kij", matrix, self.cross, bordered, optimize=True)
         return BlockSums(self.keys, self.rows, squares[:, i, j], cross)
-
-
-def _width(triangle: int) -> int:
-    """Size of the symmetric matrix whose upper triangle has `triangle` numbers."""
-    return int((np.sqrt(8 * triangle + 1) - 1) / 2)
 
 
 @compiled

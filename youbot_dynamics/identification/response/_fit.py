@@ -67,7 +67,7 @@ _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], desired num
 _FIRST_ROUNDS, _ROUNDS = 5, 25
 _CONVERGED = 1e-7  # relative change of the misfit at which the search ends
 _WORTHWHILE = 1e-4  # the same below which slopes are computed anew
-_ARM = 0.3  # lever that converts yaw to a length [m]
+_ARMS = np.array([1.0, 1.0, 0.3])  # [1, 1, m] of the axes: the last converts yaw to a length
 _LEAST_NOISE = 0.1  # smallest noise of an axis relative to the largest
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
@@ -213,16 +213,15 @@ class _Problem:
         self.readings = max(1.0, float(sum(np.sum(known) for known in self.known)))
         self.span = float(np.mean(self.spans))
         # [m, m, rad] scale of the residuals; infinite for an axis that was not driven
-        self.scale = np.where(driven, [1.0, 1.0, 1.0 / _ARM], np.inf)
+        self.scale = np.where(driven, 1.0 / _ARMS, np.inf)
 
     def weigh(self, x: Vector) -> None:
         """Set the weights of the axes from the residuals of the first kind of loops at a first solution (15,)."""
         self.scale = np.ones(3)
         rms = np.sqrt(np.sum(np.concatenate(self.residuals(_FIRST.feed, x)) ** 2, axis=0) / self.readings)
         # An axis that hardly moved has little noise, but still has model errors.
-        arms = np.array([1.0, 1.0, _ARM])
-        largest = float(np.max(rms[self.driven] * arms[self.driven]))
-        scale = np.maximum(rms, _LEAST_NOISE * largest / arms) if largest > 0.0 else 1.0 / arms
+        largest = float(np.max(rms[self.driven] * _ARMS[self.driven]))
+        scale = np.maximum(rms, _LEAST_NOISE * largest / _ARMS) if largest > 0.0 else 1.0 / _ARMS
         self.scale = np.where(self.driven, scale, np.inf)
 
     def residuals(self, feed: float, x: Vector) -> list[Vector]:
@@ -353,7 +352,6 @@ def _linearised(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: 
     slopes = np.zeros((len(residual), len(UNKNOWNS)))
     excited = problem.free if kind.integral else problem.free[problem.free != INTEGRAL]
     slopes[:, excited] = -_slopes(problem, kind, x, residual, excited)
-    arms = np.array([1.0, 1.0, _ARM])
     pieces, row, power = [], 0, 0.0
     duration = sum(float(np.ptp(drive.stamps)) for drive in problem.drives)
     block = min(max(duration / _BLOCKS, _SHORTEST_BLOCK), _LONGEST_BLOCK)
@@ -365,13 +363,13 @@ def _linearised(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: 
         target = residual[part] + slopes[part] @ x
         pieces.append(Rows(moments, slopes[part], target, recording=drive.recording, block=block))
         displacement = displacements(drive.poses, span) * known[:, None]
-        power += float(np.sum((displacement * arms)[:, problem.driven] ** 2))
+        power += float(np.sum((displacement * _ARMS)[:, problem.driven] ** 2))
     if power == 0.0:
         return "the base never moved"
     squares = np.zeros(3)
     driven = problem.driven
     squares[driven] = np.sum(residual.reshape(-1, 3)[:, driven] ** 2, axis=0) * problem.scale[driven] ** 2
-    unexplained = float(squares @ arms**2)
+    unexplained = float(squares @ _ARMS**2)
     if unexplained > _WORST_MISFIT**2 * power:
         return f"the model leaves {math.sqrt(unexplained / power):.0%} of the motion unexplained: {DISTURBED}"
     sums = merge([accumulate(piece) for piece in pieces])
