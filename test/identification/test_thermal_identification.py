@@ -185,6 +185,23 @@ def test_ratios_from_the_housing_alone_allow_for_a_wrong_temperature_coefficient
         assert not found[name].identified or abs(found[name].value - true) < most * found[name].standard_error
 
 
+@pytest.mark.parametrize("lag", [3.0, 10.0])
+def test_a_sensor_that_lags_does_not_pass_for_a_slow_winding(lag):
+    run = heated(noise=0.0)
+    read = np.array(run.winding)
+    for k in range(len(read) - 1):
+        read[k + 1] = read[k] + (run.winding[k + 1] - read[k]) / (1.0 + lag)
+    noise = 0.2 * np.random.default_rng(5).standard_normal((2, len(read)))
+    late = dataclasses.replace(run, winding=read + noise[0], housing=run.housing + noise[1])
+    found = identify_heat([late], coefficient=coefficient(MOTOR))
+    for name, true in ratios_of(MOTOR).items():
+        estimate = found[name]
+        assert not estimate.identified or abs(estimate.value - true) < 3.0 * estimate.standard_error, (estimate, true)
+    assert found["winding_time_constant"].identified == (lag < 5.0)
+    if lag > 5.0:
+        assert "s behind the current" in found["winding_time_constant"].verdict
+
+
 @pytest.mark.parametrize("late", [0, 100, 500])
 def test_a_run_with_a_given_ambient_temperature_starts_with_the_first_reading_hot_or_cold(late):
     cold = heated(noise=0.05)
@@ -268,6 +285,17 @@ def test_errors_of_sensors_that_do_not_average_out_are_in_the_intervals(what):
     found = identify_armature(time, voltage, current, speed)
     for estimate, true in ((found.resistance, 4.8), (found.constant, 0.051)):
         assert estimate.identified and abs(estimate.value - true) < 3.0 * estimate.standard_error < 0.15 * true
+
+
+@pytest.mark.parametrize("what", ["brushes", "zero error"])
+def test_a_voltage_beside_resistance_and_speed_counts_as_an_error(what):
+    time = np.arange(0.0, 30.0, 1e-3)
+    current, speed = 0.5 * np.cos(2.0 * time) + 0.3 * np.sin(1.1 * time) + 0.1, 100.0 * np.sin(0.7 * time)
+    beside = 0.3 * np.sign(current) if what == "brushes" else np.full(len(time), 0.5)
+    noise = 0.05 * np.random.default_rng(2).standard_normal(len(time))
+    found = identify_armature(time, 4.8 * current + 0.051 * speed + beside + noise, current, speed)
+    for estimate, true in ((found.resistance, 4.8), (found.constant, 0.051)):
+        assert estimate.identified and abs(estimate.value - true) < 2.0 * estimate.standard_error
 
 
 @pytest.mark.parametrize("factor", [1.0, -1.0])

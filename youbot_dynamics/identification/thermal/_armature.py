@@ -46,6 +46,9 @@ EXPLAINS = 0.5  # R^2 below which the values of a model are meaningless
 # Standard deviations of errors that do not average out, both chosen.
 GAIN = 0.01  # relative, of a current or voltage sensor
 _SPEED_LAG = 5e-3  # of the speed behind voltage and current, such as of a filter [s]
+_SIGNIFICANT = 3.0  # standard errors of a further voltage from which it counts
+_BRUSHES = "{volts:.2g} V of the voltage have the sign of the current, whatever its size, as of brushes or a bridge"
+_ZERO_ERROR = "the voltage has a zero error of {volts:.2g} V"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +72,9 @@ def identify_armature(
     """R and K of V = R i + K w, from means over 20 ms, in which inductance and filters settle.
 
     Both are refused if they explain less than half of the voltage's variance about its mean. Their intervals contain
-    the scatter between blocks, gains that are 1 % off, and a speed that is 5 ms late, as standard deviations.
+    the scatter between blocks, gains that are 1 % off, and a speed that is 5 ms late, as standard deviations. Brushes,
+    and a bridge that waits between its switches, take a voltage with the sign of the current. Where it, or a zero error
+    of the voltage, is significant, what it changes counts as an error.
 
     Args:
         time: (n,) [s], increasing.
@@ -115,6 +120,18 @@ def identify_armature(
     lag_errors, *_ = np.linalg.lstsq(table, lag_voltage, rcond=None)
     gain_errors = GAIN * values * (math.sqrt(2.0), 1.0)  # R is a ratio of voltage and current, K of voltage and speed
     resistance, torque_constant = map(fit.widened, fit.estimates, unknowns, np.hypot(lag_errors, gain_errors).tolist())
+    for column, cause in ((np.sign(table[:, 0]), _BRUSHES), (np.ones(len(table)), _ZERO_ERROR)):
+        rows = Rows(means[0], np.column_stack([table, column]), means[3], block=block)
+        try:
+            wider = least_squares([rows], [*unknowns, Unknown("voltage", "V")])
+        except IdentificationError:  # too short for one more unknown
+            break
+        volts, error = wider.values[2], math.sqrt(wider.covariance[2, 2])
+        if abs(volts) > _SIGNIFICANT * error:
+            changes = (wider.values[:2] - values).tolist()
+            reason = cause.format(volts=volts)
+            resistance = fit.widened(resistance, unknowns[0], changes[0], reason)
+            torque_constant = fit.widened(torque_constant, unknowns[1], changes[1], reason)
     return Armature(resistance, torque_constant, explained, fit)
 
 

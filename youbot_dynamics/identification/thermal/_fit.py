@@ -20,6 +20,7 @@ import numpy as np
 from scipy import optimize
 
 from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.thermal_motor import heat_history
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.least_squares import (
@@ -41,6 +42,8 @@ _NO_TEMPERATURE = (
 )
 _ONLY_RATIOS = "current and temperature give only ratios; needed: the resistance of the motor, from its voltage"
 
+_LATE = "the temperatures are some {lag:.2g} s behind the current: their sensors lag"
+
 _HEAT_BLOCKS = 40
 _NAMES = ("heating", "winding_time_constant", "housing_time_constant", "capacity_ratio")
 _UNITS = ("K/(A2 s)", "s", "s", "1")
@@ -55,8 +58,17 @@ _DISAGREEMENT = 3.0  # combined standard errors above which parts of the data di
 _AIR = 0.2  # of the air at the start, relative to the motor's first reading or to the given temperature [K]
 _DRIFT = 0.005  # of the air or of the sensor, in the square root of a second [K]: 0.2 K in half an hour
 _LAG = 0.5  # of a sensor behind its part, or between the clocks of current and temperature [s]
+_LONGEST_LAG = 60.0  # of a sensor, that is tried [s]
 _GROWTH = 0.1  # relative, of the coefficient: leads and connectors stay cold
 _LEAST_DURATION = 2.0  # of a run's readings in time constants; in a shorter run an exponential looks like a line
+
+
+@compiled
+def _follow(memory: Vector, table: Vector) -> None:
+    """Replace a table (n, 2) by its first-order lag, which keeps the share memory (n - 1,) in each step."""
+    for k in range(len(memory)):
+        for part in range(2):
+            table[k + 1, part] += memory[k] * (table[k, part] - table[k + 1, part])
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +132,20 @@ class HeatRun:
         winding, housing = np.where(np.isfinite(table[first]), table[first], known[0] if len(known) else start).tolist()
         return first, winding, housing
 
-    def misfit(self, values: Vector, coefficient: float) -> Vector:
-        """Model minus reading (m,) [K] for all readings; without its mean if the ambient temperature is unknown."""
-        residuals = self.at_readings(self.rises(values, coefficient) - self._readings)
+    def misfit(self, values: Vector, coefficient: float, lag: float = 0.0) -> Vector:
+        """Model minus reading (m,) [K] for all readings; without its mean if the ambient temperature is unknown.
+
+        The readings lag with a time constant of `lag` [s].
+        """
+        residuals = self.at_readings(self.lagging(self.rises(values, coefficient), lag) - self._readings)
         return np.nan_to_num(np.clip(residuals, -_LARGEST_RESIDUAL, _LARGEST_RESIDUAL), nan=_LARGEST_RESIDUAL)
+
+    def lagging(self, table: Vector, lag: float) -> Vector:
+        """A table (n, 2) of temperatures as sensors read it that follow with a time constant `lag` [s]."""
+        read = table.copy()
+        if lag > 0.0:
+            _follow(np.exp(-np.diff(self.time) / lag), read)
+        return read
 
     def at_readings(self, table: Vector) -> Vector:
         """Values (m,) of a table (n, 2) at the readings, without their mean if the ambient temperature is unknown."""
@@ -196,8 +218,9 @@ def identify_heat(
     Output-error fit of the logarithms of the four ratios. Intervals come from blocks of the linearised fit and from
     errors that do not average out, each as a standard deviation: the air is 0.2 K from the motor's first reading and
     drifts, a sensor lags by 0.5 s, the current is 1 % off and the coefficient 10 %. They are widened if parts of the
-    data disagree. All ratios are refused if too few temperatures were read or the fit explains
-    less than half of their variance; a time constant is refused if the readings of no run last twice as long.
+    data disagree, and by what a significant lag of the sensors changes. All ratios are refused if too few
+    temperatures were read or the fit explains less than half of their variance; a time constant is refused if the
+    readings of no run last twice as long.
 
     Args:
         runs: recordings of one motor.
@@ -216,8 +239,10 @@ def identify_heat(
     except IdentificationError as problem:
         return _refused_heat(f"{problem.got}; needed: {problem.expected}", coefficient)
     gaps = _disagreement(runs, coefficient, logs)
+    lag, change = _lag(runs, coefficient, logs)
     # Half the difference as an additional standard error, so that the interval contains the values of both parts.
-    covariance = fit.covariance + np.diag((0.5 * gaps) ** 2) + _shared_error_covariance(runs, coefficient, logs, slopes)
+    covariance = fit.covariance + np.diag((0.5 * gaps) ** 2) + np.outer(change, change)
+    covariance += _shared_error_covariance(runs, coefficient, logs, slopes)
     logs_in_ampere = logs - np.array([2.0 * math.log(peak), 0.0, 0.0, 0.0])
     values = np.exp(logs_in_ampere)
     ratios = []
@@ -226,6 +251,8 @@ def identify_heat(
         if math.isfinite(error):
             ratio = judge(Unknown(name, unit, low=0.0), float(values[k]), error, fit.half_width(error))
             reason = _implausibility(k, runs, logs, residuals, float(gaps[k]), ratio)
+            if lag and not ratio.identified:
+                reason = reason or _LATE.format(lag=lag)
             ratios.append(ratio.refused(reason) if reason else ratio)
         else:
             ratios.append(undetermined(Unknown(name, unit), fit.estimates[k].reason))
@@ -246,18 +273,34 @@ def _refused_heat(reason: str, coefficient: float) -> Heat:
 def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]) -> tuple[Vector, Fit, Vector, Vector]:
     """Logarithms (4,) of the ratios, their linearised fit, and the residuals (m,) [K]; the best from several starts.
 
-    The last result is the slopes (m, 4) of the temperatures over the logarithms [K].
+    The last result is the slopes (m, 4) of the temperatures over the logarithms [K]. A fifth unknown, where the starts
+    have one, is the lag of the sensors [s].
     """
 
-    def misfit(logs: Vector) -> Vector:
-        return np.concatenate([run.misfit(np.exp(logs), coefficient) for run in runs])
+    def misfit(unknowns: Vector) -> Vector:
+        logs, lag = unknowns[: len(_NAMES)], float(np.sum(unknowns[len(_NAMES) :]))
+        return np.concatenate([run.misfit(np.exp(logs), coefficient, lag) for run in runs])
 
-    limits = (np.log(_LOW), np.log(_HIGH))
+    limits = [np.append(np.log(limit), lag)[: len(starts[0])] for limit, lag in ((_LOW, 0.0), (_HIGH, _LONGEST_LAG))]
     # The search may try constants with thermal runaway; their large residuals lead it back.
     with np.errstate(over="ignore", invalid="ignore"):
         solutions = [optimize.least_squares(misfit, start, bounds=limits, x_scale=1.0) for start in starts]
         best = min(solutions, key=lambda solution: float(solution.cost))
         return best.x, *_linear_fit(runs, misfit, best.x)
+
+
+def _lag(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> tuple[float, Vector]:
+    """Lag of the sensors [s], and the change (4,) of the logarithms by it; 0 if the readings do not show one.
+
+    A sensor that lags looks like a slow winding. A lag counts from 3 standard errors, if it is longer than that which
+    all intervals include.
+    """
+    try:
+        solution, fit, *_ = _solve(runs, coefficient, [np.append(logs, _LAG)])
+    except IdentificationError:  # too short for one more unknown
+        return 0.0, np.zeros(len(_NAMES))
+    shown = solution[-1] > max(_DISAGREEMENT * math.sqrt(fit.covariance[-1, -1]), _LAG)
+    return (float(solution[-1]), solution[:-1] - logs) if shown else (0.0, np.zeros(len(_NAMES)))
 
 
 def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> Vector:
@@ -305,10 +348,10 @@ def _implausibility(
 def _linear_fit(
     runs: Sequence[HeatRun], misfit: Callable[[Vector], Vector], logs: Vector
 ) -> tuple[Fit, Vector, Vector]:
-    """Linearised fit about the solution, its residuals (m,) and the slopes (m, 4) over the logarithms of the ratios."""
+    """Linearised fit about the solution (p,), its residuals (m,) and the slopes (m, p)."""
     step = 1e-4
     base = misfit(logs)
-    pairs = [(misfit(logs + step * direction), misfit(logs - step * direction)) for direction in np.eye(4)]
+    pairs = [(misfit(logs + step * direction), misfit(logs - step * direction)) for direction in np.eye(len(logs))]
     slopes = np.column_stack([(after - before) / (2.0 * step) for after, before in pairs])
     pieces, row = [], 0
     total = sum(float(np.ptp(run.read_times())) for run in runs) or 1.0  # each a single reading
@@ -317,7 +360,7 @@ def _linear_fit(
         part = slice(row, row + len(times))
         row += len(times)
         pieces.append(Rows(times, slopes[part], -base[part], recording=k, block=total / _HEAT_BLOCKS))
-    unknowns = [Unknown(name, "1", resolution=math.inf) for name in _NAMES]
+    unknowns = [Unknown(name, "1", resolution=math.inf) for name in (*_NAMES, "lag")[: len(logs)]]
     # Without the scatter between runs, which `_disagreement` detects.
     return least_squares(pieces, unknowns, robust=False, between=False), base, slopes
 
