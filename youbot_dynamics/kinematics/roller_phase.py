@@ -259,20 +259,17 @@ class RollingWheels(MadeOfArguments):
             except InputError as wrong:
                 raise ModelError(wrong.thing, got=wrong.got, expected=wrong.expected) from None
         object.__setattr__(self, "depth", depth)
-        object.__setattr__(self, "constants", self._laid_out(self.phases))
-
-    def _laid_out(self, phases: Vector | None) -> RowConstants:
-        base, n = self.base, len(self.base.radii)
-        tangents, known = base.slants, phases is not None
-        return RowConstants(
+        known = self.phases is not None
+        constants = RowConstants(
             positions=base.positions,
             radii=base.radii,
             along=base.along,
-            slants=tangents * ((mean_factor(self.rollers) if known else 1.0) / base.lateral_factor),
-            depths=self.depth * tangents,
+            slants=base.slants * ((mean_factor(self.rollers) if known else 1.0) / base.lateral_factor),
+            depths=depth * base.slants,
             pitch=self.pitch if known else 0.0,
-            phases=np.zeros(n) if phases is None else phases,
+            phases=np.zeros(n) if self.phases is None else self.phases,
         )
+        object.__setattr__(self, "constants", constants)
 
     @property
     def pitch(self) -> float:

@@ -111,7 +111,6 @@ class BagWriter:
     """
 
     def __init__(self, folder: Path | str, metadata: Mapping[str, str]) -> None:
-        """Create the folder and start the file."""
         with bag_packages():
             from mcap.writer import Writer
         self._folder = Path(folder)
@@ -143,9 +142,7 @@ class BagWriter:
             # flush and finish of mcap have no type annotations.
             self._writer: Any = Writer(self._file)
             self._writer.start(profile="ros2", library="youbot_dynamics")
-            self._writer.add_metadata(METADATA_RECORD, self._metadata)
-            self._file.flush()
-            self._write_metadata()
+            self._put_metadata()
 
     @property
     def size(self) -> int:
@@ -220,9 +217,7 @@ class BagWriter:
         self._metadata.update(entries)
         with self._disk():
             self._close_chunk()
-            self._writer.add_metadata(METADATA_RECORD, self._metadata)
-            self._file.flush()
-            self._write_metadata()
+            self._put_metadata()
 
     def flush(self) -> None:
         """Close the chunk and pass it to the operating system; do nothing if there are no new messages.
@@ -302,6 +297,11 @@ class BagWriter:
             "custom_data": self._metadata,
             "ros_distro": ROS_DISTRO,
         }
+
+    def _put_metadata(self) -> None:
+        self._writer.add_metadata(METADATA_RECORD, self._metadata)
+        self._file.flush()
+        self._write_metadata()
 
     def _write_metadata(self, durable: bool = False) -> None:
         """Replace metadata.yaml atomically: at any time the old or the new file is complete."""

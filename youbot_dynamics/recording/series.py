@@ -62,7 +62,6 @@ class JointSamples:
     """
 
     def __init__(self, decode: Callable[[bytes], Any]) -> None:
-        """Start without a known layout."""
         self._decode = decode
         self._layouts: list[_Layout] = []
 

@@ -139,20 +139,14 @@ class ArmEkfTuning:
     def rules(self, arm: ArmModel, sensors: ArmSensors) -> Rules:
         """Constants for the compiled steps.
 
-        Args:
-            arm: of n joints.
-            sensors: resolution and noise of its driver.
-
         Raises:
             ModelError: sensors of another number of joints than the arm.
         """
         n = arm.tree.nv
         for name in _OF_JOINTS:
             if len(getattr(sensors, name)) not in (1, n):
-                got, expected = (
-                    f"{len(getattr(sensors, name))} numbers",
-                    f"one, or one for each of the arm's {n} joints",
-                )
+                got = f"{len(getattr(sensors, name))} numbers"
+                expected = f"one, or one for each of the arm's {n} joints"
                 raise ModelError(f"{name} of the filter's sensors", got=got, expected=expected)
         coulomb = np.array([friction.coulomb for friction in arm.friction])
         largest_bristle = np.array([friction.reach for friction in arm.friction])

@@ -247,15 +247,8 @@ def fit_coast_down(parts: Sequence[BlockSums], model: FrictionModel) -> BaseFric
     """Friction over effective mass from the sums of one or many recordings; refused if there are none."""
     mass = _mass_forward(model)
     unknowns = tuple(
-        Unknown(
-            f"{unknown.name}_over_mass",
-            _UNITS[unknown.name],
-            unknown.low,
-            unknown.high,
-            unknown.resolution / mass,
-            unknown.unexcited,
-        )
-        for unknown in model.unknowns()[: model.coefficients]
+        replace(one, name=f"{one.name}_over_mass", unit=_UNITS[one.name], resolution=one.resolution / mass)
+        for one in model.unknowns()[: model.coefficients]
     )
     reason = "no span with the motors off; needed: eight or more in which the base coasts to rest"
     if parts:

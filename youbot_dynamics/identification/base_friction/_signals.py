@@ -207,14 +207,9 @@ def wheel_signals(
     jitter in 20 ms makes it half a per cent too large. The torque is the mean of its two readings. The command is its
     mean over the interval, shifted by the delay of its axis.
 
-    Args:
-        time: (s,) stamps of the readings [s], increasing.
-        positions: (s, n) wheel angles [rad], positive forward.
-        torques: (s, n) [N m], positive forward; None if not reported.
-        command: times (c,) [s] and commanded body twists (c, 3), held between them; None if unknown.
-        delays: (3,) effective delays of x, y, yaw [s].
-        base: kinematics.
-        recording: number of the recording.
+    The stamps (s,) [s] of the readings increase; wheel angles [rad] and torques [N m], None if not reported, are (s, n)
+    and positive forward. `command` are times (c,) [s] and body twists (c, 3), held between them; None if unknown.
+    `delays` (3,) are the effective ones of x, y, yaw [s].
 
     Raises:
         IdentificationError: too few readings, or no readable command.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.base_friction._fit import (
@@ -149,12 +148,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 
     friction, wheel_friction = fitted(model), fitted(wheel_model)
     rows = list(friction_rows(model, driven(usable[0])))
-    missed_effects = (
-        []
-        if friction.fit is None
-        else [_refuse_recording_effect(estimate) for estimate in friction.fit.estimates[model.coefficients :]]
-    )
-    warnings, wrong = ([], "") if friction.fit is None else _wrong_scale(friction.fit.estimates, model)
+    fitted_estimates = () if friction.fit is None else friction.fit.estimates
+    missed_effects = [_refuse_recording_effect(estimate) for estimate in fitted_estimates[model.coefficients :]]
+    warnings, wrong = _wrong_scale(fitted_estimates, model)
     wheel_estimates = [estimate for estimate in wheel_friction.estimates if estimate.name.startswith("wheel_")]
     coefficients = [
         wheel_friction[estimate.name] if estimate.identified and estimate.name in _FROM_WHEEL_FIT else estimate
@@ -230,12 +226,14 @@ def _curves(friction: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[
     table = np.concatenate([piece.regressors for piece in pieces])
     target = np.concatenate([piece.target for piece in pieces])
     modelled, half_width = table @ np.nan_to_num(fit.values), fit.band(table)
+    # Roller friction has no effect on the rows of x, viscous_x none on those of y, see `FrictionModel.columns`.
+    along = (table[:, 1] == 0.0) & (table[:, 2] == 0.0)
+    across = (table[:, 0] == 0.0) & ~along
     curves = []
-    for axis, rows in enumerate(_axis_rows(table)):
+    for rows, (direction, unit) in zip((along, across, ~along & ~across), _AXES, strict=True):
         shown = np.flatnonzero(rows)
         if len(shown) < 2:
             continue
-        direction, unit = _AXES[axis]
         curves.append(
             FitCurve(
                 title=f"Base {direction}, {name}",
@@ -252,13 +250,3 @@ def _curves(friction: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[
             )
         )
     return tuple(curves)
-
-
-def _axis_rows(table: NDArray[np.float64]) -> tuple[NDArray[np.bool_], ...]:
-    """Masks (r,) of the rows x, y and yaw in regressors (r, p), see `FrictionModel.columns`.
-
-    Roller friction has no effect on x, viscous_x none on y.
-    """
-    along = (table[:, 1] == 0.0) & (table[:, 2] == 0.0)
-    across = (table[:, 0] == 0.0) & ~along
-    return along, across, ~along & ~across

@@ -118,7 +118,7 @@ class _Fit(NamedTuple):
         columns = np.column_stack([asked[0][best[0]], asked[1][best[1]], turn, *_shapes(asked, best)])
         block = np.floor(np.linspace(0.0, _BLOCKS, len(seen), endpoint=False))
         kept = [np.ones(len(seen), dtype=bool), *(block != one for one in range(_BLOCKS))]
-        factors = [_factors(columns[rows], seen[rows]) for rows in kept]
+        factors = [np.linalg.lstsq(columns[rows], seen[rows], rcond=None)[0] for rows in kept]
         return cls(best, columns, factors, float(np.mean(np.abs(seen - columns @ factors[0]) ** 2)))
 
     @property
@@ -172,11 +172,6 @@ def _best_delays(asked: Sequence[Vector], turn: Vector, seen: Complexes) -> tupl
 def _on_base(seen: Complexes, turn: Vector, yaw: float, place: complex) -> Complexes:
     """Motion (k,) of the centre of the base, from that of a body with this pose on it, and from the turn (k,)."""
     return np.asarray(np.exp(1j * yaw) * seen - 1j * place * turn, dtype=np.complex128)
-
-
-def _factors(columns: Vector, seen: Complexes) -> Complexes:
-    """Complex factors (c,) of columns (k, c) in the motion (k,) of the body."""
-    return np.asarray(np.linalg.lstsq(columns, seen, rcond=None)[0], dtype=np.complex128)
 
 
 def _pose(columns: Vector, factors: Complexes) -> tuple[float, complex]:

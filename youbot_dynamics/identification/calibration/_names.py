@@ -33,7 +33,10 @@ def named_estimates(calibration: Calibration, geometry: BaseGeometry) -> dict[st
     radii_identified = all_radii_identified(calibration.estimates)
     common = 1.0 if radii_identified else 1.0 / (1.0 + float(np.mean(geometry.wheel_radius_errors)))
     parameters = "robot.base.geometry"
-    named = {f"{parameters}.{RADIUS}": _share(calibration[RADIUS], RADIUS, common)}
+    mean = calibration[RADIUS]
+    interval, error = (common * mean.interval[0], common * mean.interval[1]), common * mean.standard_error
+    scaled = replace(mean, value=common * mean.value, standard_error=error, interval=interval)
+    named = {f"{parameters}.{RADIUS}": scaled}
     lever_estimate = calibration[LEVER]
     if geometry.wheel_distance > 0.0:
         named[f"{parameters}.wheel_distance"] = replace(lever_estimate, name="wheel_distance")
@@ -48,10 +51,3 @@ def named_estimates(calibration: Calibration, geometry: BaseGeometry) -> dict[st
             known = estimate.name == LATERAL_FACTOR or (radii_identified and estimate.name.startswith(RADIUS_ERROR))
             named[f"{parameters if known else 'base.geometry'}.{estimate.name}"] = estimate
     return named
-
-
-def _share(whole: Estimate, name: str, share: float) -> Estimate:
-    """Estimate of a fixed share of another estimate."""
-    low, high = (share * end for end in whole.interval)
-    error = share * whole.standard_error
-    return replace(whole, name=name, value=share * whole.value, standard_error=error, interval=(low, high))

@@ -318,7 +318,8 @@ def _phases(
         try:
             recent = signals.wheel_time >= signals.wheel_time[-1] - _LONGEST
             times, angles = signals.wheel_time[recent], signals.wheel_angles[recent]
-            poses = _base_poses(signals.poses, calibration.sensor)
+            yaw = np.unwrap(signals.poses[:, 2]) - calibration.sensor[2]
+            poses = np.column_stack([signals.poses[:, :2] - planar.turned(calibration.sensor[:2], yaw), yaw])
             base_signals = CalibrationSignals(times, angles, signals.pose_time - offset, poses)
             fits.append(fit_roller_phases(base_signals, nominal))
             reason = ""
@@ -326,9 +327,3 @@ def _phases(
             fits.append(None)
             reason = str(error)
     return fits, reason
-
-
-def _base_poses(poses: Vector, sensor: Vector) -> Vector:
-    """Poses (k, 3) of the base from those of a body at `sensor` (3,) on it; the yaw is unwrapped."""
-    yaw = np.unwrap(poses[:, 2]) - sensor[2]
-    return np.column_stack([poses[:, :2] - planar.turned(sensor[:2], yaw), yaw])

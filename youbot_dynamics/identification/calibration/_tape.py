@@ -66,21 +66,15 @@ _FINEST, _LONGEST = 1e-6, 1e3  # [m] or [rad]: what is measured with a tape, and
 class TapeLeg:
     """One leg and the reading after it.
 
-    Args:
-        kind: FORWARD, SIDEWAYS or TURN.
-        wheel_angles: (m, n) readings of the wheels from rest to rest [rad], positive forward.
-        measured: distance between the ends [m], positive; of a TURN the whole turn, positive to the left [rad].
-        error: standard error of the reading [m] or [rad].
-
     Raises:
         InputError: an unknown kind, wheel angles that are not finite, or a single reading of the wheels.
         ModelError: a measure or an error that is not positive or beyond what a tape measures, `_FINEST` and `_LONGEST`.
     """
 
-    kind: str
-    wheel_angles: Vector
-    measured: float
-    error: float
+    kind: str  # FORWARD, SIDEWAYS or TURN
+    wheel_angles: Vector  # (m, n) readings of the wheels from rest to rest [rad], positive forward
+    measured: float  # distance between the ends [m], positive; of a TURN the whole turn, positive to the left [rad]
+    error: float  # standard error of the reading [m] or [rad]
 
     def __post_init__(self) -> None:
         """Check the values."""

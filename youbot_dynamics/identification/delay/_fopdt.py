@@ -73,12 +73,7 @@ def _responses_at_samples(times: Vector, values: Vector, lag: float) -> tuple[Ve
 
 
 class LaggedCommand:
-    """Response of lag y' + y = u to a held command u, in steady state at its first sample.
-
-    Args:
-        command: the held command.
-        lag: time constant [s], above 0.
-    """
+    """Response of lag y' + y = u to a held command u, in steady state at its first sample; the lag [s] is above 0."""
 
     def __init__(self, command: HeldCommand, lag: float) -> None:
         self.command = command

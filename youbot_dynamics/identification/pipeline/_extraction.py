@@ -133,16 +133,20 @@ def extract(task: Task, opened: Opened | None = None) -> Extracted:
     for name in task.stages:
         try:
             parts[name] = stage_of(name).extract(known, task.robot)
-        except YoubotDynamicsError as problem:
-            lacking[name] = problem
-        except (ArithmeticError, ValueError, IndexError) as unforeseen:  # unexpected numbers; the other stages continue
-            lacking[name] = unforeseen_error(f"{name} of {task.path}", unforeseen)
+        except FAILURES as problem:
+            lacking[name] = named_error(f"{name} of {task.path}", problem)
     warnings = look_at(known, task.robot) if task.inspect else ()
     return Extracted(task.number, str(task.path), sha256, known.robot_id, known.lost, parts, lacking, None, warnings)
 
 
-def unforeseen_error(what: str, problem: Exception) -> IdentificationError:
-    """Convert an unexpected error (a bug or unexpected numbers) to an error of one stage; the others continue."""
+# Errors of one stage or path, after which the others continue: foreseen ones, and those of unexpected numbers.
+FAILURES = (YoubotDynamicsError, ArithmeticError, ValueError, IndexError)
+
+
+def named_error(what: str, problem: Exception) -> YoubotDynamicsError:
+    """A foreseen error as it is, or the error for an unexpected one (a bug or unexpected numbers)."""
+    if isinstance(problem, YoubotDynamicsError):
+        return problem
     where = traceback.extract_tb(problem.__traceback__)[-1]
     return IdentificationError(
         what,

@@ -16,12 +16,13 @@ from youbot_dynamics.identification.comparison import PathComparison, RecordedPa
 from youbot_dynamics.identification.finding import StageResult
 from youbot_dynamics.identification.least_squares import ENOUGH
 from youbot_dynamics.identification.pipeline._extraction import (
+    FAILURES,
     Extracted,
     HereWorker,
     Task,
     Worker,
     expand,
-    unforeseen_error,
+    named_error,
 )
 from youbot_dynamics.identification.reading import Opened, Options, Source, open_recording
 from youbot_dynamics.identification.result import Result, Skipped, within_ranges
@@ -188,10 +189,8 @@ def _finish(
 
     try:
         result = stage_of(name).finish(taken, robot, reopen)
-    except YoubotDynamicsError as too_little:
-        return too_little
-    except (ArithmeticError, ValueError, IndexError) as unforeseen:  # as in `extract`: the other stages continue
-        return unforeseen_error(name, unforeseen)
+    except FAILURES as problem:
+        return named_error(name, problem)
     left_out = tuple(
         f"{Path(data.path).name} left out: {data.lacking[name]}" for data in extracts if name in data.lacking
     )
@@ -273,11 +272,8 @@ def _paths(files: Sequence[Path], robot: Robot, options: Options) -> tuple[dict[
         try:
             recording = open_recording(file, 0, robot, options).bag()
             path = comparison.recorded_path(recording, base_signals(recording, robot, options.topics), options.topics)
-        except YoubotDynamicsError as problem:
-            notes.append(f"no path in the report: {problem}")
-            continue
-        except (ArithmeticError, ValueError, IndexError) as unforeseen:  # as in `extract`: the numbers are found
-            notes.append(f"no path in the report: {unforeseen_error(f'path of {file}', unforeseen)}")
+        except FAILURES as problem:
+            notes.append(f"no path in the report: {named_error(f'path of {file}', problem)}")
             continue
         if path is not None:
             drives[file.name] = path

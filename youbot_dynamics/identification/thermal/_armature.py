@@ -174,13 +174,8 @@ def winding_from_voltage(
 ) -> tuple[Vector, Vector, float]:
     """Temperature of a winding from its resistance (V - K w) / i, over windows of 5 s with current.
 
-    Args:
-        time: (n,) [s], increasing, from a cold start.
-        voltage: (n,) [V].
-        current: (n,) [A].
-        speed: (n,) of the rotor [rad/s].
-        constant: K [V s/rad].
-        coefficient: temperature coefficient of the resistance, relative to the cold winding [1/K].
+    Times, voltages, currents and speeds of the rotor (n,) [s, V, A, rad/s] are from a cold start on; `constant` is K
+    [V s/rad], `coefficient` that of the resistance, relative to the cold winding [1/K].
 
     Returns:
         Middles (k,) of the windows [s], temperature rises (k,) above the first of them [K], and the cold resistance

@@ -81,7 +81,6 @@ class Recording:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a recording; see :func:`open_bag`."""
         self.path = path
         self._files = data_files(path)
         self._sources, self._note = open_sources(path, self._files)

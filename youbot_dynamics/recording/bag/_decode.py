@@ -46,10 +46,7 @@ def longest_nondecreasing(values: IntArray) -> IntArray:
 def rows_in_order(received: IntArray, stamp: IntArray, sound: Flags | None = None) -> IntArray:
     """Return the rows to keep, sorted by receive time: those whose stamps never decrease, or all if none is stamped.
 
-    Args:
-        received: (n,) [ns].
-        stamp: (n,) [ns], 0 where the sender left it empty.
-        sound: (n,) messages that may be kept; None for all.
+    Times are (n,) [ns], a stamp is 0 where the sender left it empty; `sound` (n,) messages may be kept, None for all.
     """
     order = np.argsort(received, kind="stable")
     if sound is not None:

@@ -138,7 +138,6 @@ class RecoveredMcap:
     """
 
     def __init__(self, path: Path) -> None:
-        """Scan the file once for its topics and for what is lost."""
         with bag_packages():
             from mcap.records import Channel, Message, Schema
         self.path = path

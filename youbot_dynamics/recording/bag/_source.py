@@ -115,7 +115,6 @@ class RosbagsSource:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read topics and counts, then close the file."""
         self.path = path
         self.metadata: Mapping[str, str] = {}
         with reading(path), self._reader() as reader:
@@ -188,7 +187,6 @@ class Rosbag2Source:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read topics and counts."""
         self.path = path
         with reading(path):
             information = self._open().get_metadata()

@@ -80,8 +80,10 @@ class LogRecording(Recording):
             if sorted(log.pose) != sorted(_AXES):
                 got = ", ".join(f"pose.{axis}" for axis in log.pose)
                 raise RecordingError(f"{log.path}", got=got, expected="pose.x, pose.y and pose.yaw")
-            rows, table = self._rows([log.pose[axis] for axis in _AXES])
-            self._add("/pose", POSE_STAMPED, pose_columns, (set(), rows, rows, table))
+            poses = np.column_stack([log.pose[axis] for axis in _AXES])
+            sound = np.all(np.isfinite(poses), axis=1)
+            rows = self._stamps[sound]
+            self._add("/pose", POSE_STAMPED, pose_columns, (set(), rows, rows, poses[sound]))
 
     @property
     def topics(self) -> Mapping[str, TopicInfo]:
@@ -122,12 +124,6 @@ class LogRecording(Recording):
         twists = np.zeros((np.count_nonzero(known), len(_AXES)))
         twists[:, axes] = held[known]
         return stamps[known], twists
-
-    def _rows(self, columns: list[Vector]) -> tuple[IntArray, Vector]:
-        """Stamps (r,) [ns] and values (r, k) of the rows in which all k columns are numbers."""
-        table = np.column_stack(columns)
-        sound = np.all(np.isfinite(table), axis=1)
-        return self._stamps[sound], table[sound]
 
     def _add_joints(self, topic: str, fields: Sequence[Mapping[str, Vector]]) -> None:
         """Joint states of all joints with three fields, NaN where a joint has no column of one."""
