@@ -181,6 +181,15 @@ def test_one_joint_is_found_again():
     assert explained_in(found, [pendulum(lambda t: wave(t + 40.0), number=1)])["joint"] > 0.99
 
 
+@pytest.mark.parametrize("step", [0.5, 1.0])
+def test_efforts_in_steps_beyond_the_friction_of_the_only_joint_give_none(step):
+    exact = pendulum(wave, friction=(0.8, 0.1), weight=0.0, noise=0.01)
+    coarse = dataclasses.replace(exact, torque=step * np.round(exact.torque / step))
+    fit = identify_arm_friction([coarse], ArmFrictionModel(("joint",)))["joint"]
+    for estimate, true in zip(fit.estimates, (0.8, 0.1), strict=False):
+        assert not estimate.identified or estimate.interval[0] <= true <= estimate.interval[1], estimate
+
+
 @pytest.fixture(scope="module")
 def motion():
     return recommended(60.0)
@@ -213,6 +222,16 @@ def test_a_minute_of_recommended_excitation_finds_the_friction_of_every_joint(fi
     assert within >= 0.97
     assert np.mean(covered) >= 0.85  # of 40; over 200 seeds 93 %
     assert np.abs(errors).max() < 0.05
+
+
+@pytest.mark.parametrize("joint", [1, 3])
+def test_efforts_of_one_joint_that_are_late_do_not_pass_for_viscous_friction(runs, joint):
+    exact, truth = runs[1], true_friction(truth_of(1))
+    torque = exact.torque.copy()
+    torque[:, joint] = np.interp(exact.time - 0.03, exact.time, torque[:, joint])
+    found = identify_arm_friction([dataclasses.replace(exact, torque=torque)], MODEL)
+    viscous = found[JOINTS[joint]]["viscous"]
+    assert not viscous.identified or abs(viscous.value - truth[joint, 1]) < 2.5 * viscous.standard_error, viscous
 
 
 def test_scales_and_delay_of_the_efforts_are_found(fits):

@@ -85,6 +85,15 @@ def test_planted_dead_time_and_lag_are_found_far_below_a_sample(dead_time, lag, 
     assert found.dead_time.identified and found.lag.identified
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_delay_of_speeds_that_answer_jumps_is_dead_time_and_lag_together(seed):
+    sent = np.arange(0.0, 60.0, 0.02)
+    command = np.repeat(0.3 * np.random.default_rng(seed).standard_normal(60), 50)
+    found = estimate(sent, command, 0.14, 0.06, measured_is="velocity", seed=seed)
+    assert found.identified and found.interval[0] < 0.2 < found.interval[1], found
+    assert found.standard_error < 4e-3
+
+
 def test_the_jackknife_is_that_of_fits_without_one_block_each():
     random = np.random.default_rng(2)
     time = np.sort(random.uniform(3.0, 3.0 + 10.3 * BLOCK, 400))  # the last 0.3 belong to the block before

@@ -28,6 +28,7 @@ from youbot_dynamics.identification.arm_friction._joint_fit import (
     speed_of,
     total_friction,
     with_drift,
+    with_own_delay,
     with_power,
 )
 from youbot_dynamics.identification.arm_friction._regressors import (
@@ -60,6 +61,7 @@ _LARGEST_CHANGE, _LARGEST_RELATIVE_CHANGE = 2.0, 0.01
 # Powers of the speed that are tried as a further term of friction. One counts from this many standard errors, and if
 # it has at least this share of the standard errors of the most significant one.
 _EXPONENTS, _SIGNIFICANT, _COMPARABLE = (-1.0, 0.5, 2.0), 3.0, 0.7
+_ALIKE = 0.002  # [s] by which the efforts of joints may be apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,14 +236,15 @@ def _with_window_errors(identification: ArmFriction, finer: ArmFriction, reason:
 
     `reason`, if given, is that of a refusal; otherwise the other fit and the width of the interval give it.
     """
-    if identification.fit is None or finer.fit is None:
+    if identification.fit is None or (finer.fit is None and not reason):
         return identification
     joints = []
     values = {estimate.name: estimate.value for joint in finer.joints for estimate in joint.estimates}
-    rows = {finer.model.joint_names[row.joint]: (k, row) for k, row in enumerate(finer.rows)}
+    fitted = finer.rows if finer.fit is not None else ()
+    rows = {finer.model.joint_names[row.joint]: (k, row) for k, row in enumerate(fitted)}
     first = len(finer.values) - len(PARTS) * len(rows)
     for joint in identification.joints:
-        if joint.name not in rows:  # refused by the shorter windows
+        if finer.fit is None or joint.name not in rows:  # refused by the other fit
             joints.append(refused_joint(joint.name, reason) if reason and joint.windows else finer[joint.name])
             continue
         k, row = rows[joint.name]
@@ -257,12 +260,17 @@ def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
 
     The fit is repeated with one more term for each joint, a power of its speed. Where one is significant, the changes
     of each friction value by it, and by others that are nearly as significant, are added to its error. A value that
-    this refuses names the cause. The same holds for friction that changes during the recordings.
+    this refuses names the cause. The same holds for friction that changes during the recordings, and for efforts of a
+    joint that are later or earlier than those of the others.
     """
     rows, joints, fits, drifts = identification.rows, list(identification.joints), {}, {}
-    found = (identification.model, identification.base, identification.offsets, identification.scaled)
+    scaled = identification.scaled
+    found = (identification.model, identification.base, identification.offsets, scaled)
+    common = float(np.nan_to_num(identification.reading_values[-1])) if len(scaled) else 0.0
+    own = (*found[:3], (*scaled[:-1], False) if scaled else ())
     try:
         if identification.fit is not None:
+            late = joint_solution(rows, *own, [-row.slew for row in rows])
             fits = {power: joint_solution(rows, *found, [row.power(power) for row in rows]) for power in _EXPONENTS}
             drifts = {part: joint_solution(rows, *found, [row.drift(part) for row in rows]) for part in PARTS[:2]}
     except IdentificationError:  # too short for more unknowns
@@ -272,6 +280,9 @@ def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
         with np.errstate(invalid="ignore", divide="ignore"):
             ratios = {power: abs(fit.values[term]) / np.sqrt(fit.covariance[term, term]) for power, fit in fits.items()}
         least = max(_SIGNIFICANT, _COMPARABLE * max(np.nan_to_num(list(ratios.values()))))
+        delay = float(late.values[term]) - common
+        if abs(delay) > max(_ALIKE, _SIGNIFICANT * math.sqrt(late.covariance[term, term])):
+            joints[row.joint] = with_own_delay(joints[row.joint], row, late, delay)
         for exponent in sorted(ratios, key=ratios.__getitem__, reverse=True):
             if ratios[exponent] > least:
                 joints[row.joint] = with_power(joints[row.joint], row, fits[exponent], term, exponent)

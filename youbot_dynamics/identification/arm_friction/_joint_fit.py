@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,12 +134,28 @@ def with_power(joint: JointFit, row: JointRows, other: Fit, term: int, exponent:
         "friction does not follow Coulomb + viscous (+ Stribeck): the torques also contain a term of "
         f"{coefficient:.2g} +-{error:.2g} N m times |v|^{exponent:g}, v in rad/s"
     )
+    return _with_changes(joint, row, other, reason, lambda speed: coefficient * speed**exponent)
+
+
+def with_own_delay(joint: JointFit, row: JointRows, other: Fit, delay: float) -> JointFit:
+    """The joint with the changes in another fit, in which its efforts have a delay [s] of their own, in its errors."""
+    reason = (
+        f"the efforts of this joint are some {1e3 * delay:.0f} ms {'later' if delay > 0.0 else 'earlier'} than those "
+        "of the others: remove their filter, or check the stamps"
+    )
+    return _with_changes(joint, row, other, reason, lambda speed: 0.0)
+
+
+def _with_changes(
+    joint: JointFit, row: JointRows, other: Fit, reason: str, added: Callable[[float], float]
+) -> JointFit:
+    """The joint with the changes of its values in another fit, whose total friction has `added` at a speed more."""
     names = [unknown.name for unknown in other.unknowns]
     values = dict(zip(names, other.values.tolist(), strict=True))
     for total in joint.totals:
         speed = speed_of(total)
         rest = total_friction(other, joint.name, row, speed, names.index(joint.estimates[0].name))
-        values[total.name] = rest.value + coefficient * speed**exponent
+        values[total.name] = rest.value + added(speed)
     return joint.widened(other, values, reason)
 
 

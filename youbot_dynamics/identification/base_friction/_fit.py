@@ -42,6 +42,7 @@ _OMNI_WHEELS = (
 
 _EXPONENTS = (-1.0, 0.5, 2.0)  # of the speed, of friction that contradicts Coulomb + viscous friction
 _SIGNIFICANT, _COMPARABLE = 3.0, 0.7  # standard errors above which it does, and share of the largest ratio
+_LAG_CHANGES = 2.0  # multiple of the changes by a lag: of one of 0.1 to 0.3 s, smooth drives show a half or less
 _PROMPT = 0.02  # [s] efforts in phase with the commands of a servo loop appear to lag, or lead, by up to this
 
 
@@ -81,19 +82,31 @@ def fit_friction(
 def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel], BlockSums]) -> BaseFriction:
     """The friction with the errors of the model itself, where the forces contradict it.
 
-    The fit is repeated with friction proportional to each power of the speed, and with efforts that lag. Where a power
-    is significant, the changes of each coefficient by it, and by others that are nearly as significant, count as
-    additional errors; so do those by a lag. A value that this refuses names the cause. `friction` is that of the model
-    without powers and lag; `sums_of` gives the merged block sums of the same recordings for a model.
+    The fit is repeated with efforts that lag, and with friction proportional to each power of the speed. Where the lag
+    is significant, the changes of each coefficient by it count as additional errors, and the powers are tried with it,
+    since a filter looks like them. So do the changes by a significant power, and by others that are nearly as
+    significant. A value that this refuses names the cause. `friction` is that of the model without powers and lag;
+    `sums_of` gives the merged block sums of the same recordings for a model.
+
+    Forces that a filter hides from the efforts are also missing in their rate, so that the lag found is too short, and
+    most so where the motion is smooth: it is the least one, and its changes count several times.
     """
     if friction.fit is None:
         return friction
     ratios, fits = dict[float, float](), dict[float, Fit]()
+    model, tried = friction.model, friction.model
     try:
+        with_lag, terms = _other_fit(sums_of, replace(model, effort_lag=True), "effort_lag")
+        for lag, error in terms:
+            if abs(lag) > max(_PROMPT, _SIGNIFICANT * error):
+                side = "behind" if lag > 0.0 else "ahead of"
+                late = f"the efforts are at least {1e3 * abs(lag):.0f} ms {side} the motion"
+                reason = f"{late}, and the value depends on it: remove their filter, or check the stamps"
+                friction = _widened(friction, with_lag, reason, _LAG_CHANGES)
+                tried = replace(model, effort_lag=True)
         for exponent in _EXPONENTS:
-            fits[exponent], terms = _other_fit(sums_of, replace(friction.model, exponents=(exponent,)), "_power_")
+            fits[exponent], terms = _other_fit(sums_of, replace(tried, exponents=(exponent,)), "_power_")
             ratios[exponent] = max((abs(value) / error for value, error in terms), default=0.0)
-        with_lag, terms = _other_fit(sums_of, replace(friction.model, effort_lag=True), "effort_lag")
     except IdentificationError:  # too short for more unknowns
         return friction
     least = max(_SIGNIFICANT, _COMPARABLE * max(ratios.values()))
@@ -101,12 +114,6 @@ def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel],
         if ratios[exponent] > least:
             law = f"friction does not follow Coulomb + viscous: the forces also contain a term of |v|^{exponent:g}"
             friction = _widened(friction, fits[exponent], f"{law}, and the value depends on it")
-    for lag, error in terms:
-        if abs(lag) > max(_PROMPT, _SIGNIFICANT * error):
-            late = f"the efforts are some {1e3 * abs(lag):.0f} ms {'behind' if lag > 0.0 else 'ahead of'} the motion"
-            friction = _widened(
-                friction, with_lag, f"{late}, and the value depends on it: remove their filter, or check the stamps"
-            )
     return friction
 
 
@@ -121,14 +128,14 @@ def _other_fit(
     return other, [(float(other.values[k]), math.sqrt(variances[k])) for k in found]
 
 
-def _widened(friction: BaseFriction, other: Fit, reason: str) -> BaseFriction:
-    """The friction with the changes of its values in another fit as additional errors."""
+def _widened(friction: BaseFriction, other: Fit, reason: str, factor: float = 1.0) -> BaseFriction:
+    """The friction with a multiple of the changes of its values in another fit as additional errors."""
     unknowns = {unknown.name: unknown for unknown in (*other.unknowns, *_wheel_unknowns(friction.model))}
     wheels = _wheel_viscous(other, friction.model) if friction.model.each_wheel else ()
     values = {name: float(other.values[k]) for k, name in enumerate(unknown.name for unknown in other.unknowns)}
     values |= {estimate.name: estimate.value for estimate in wheels}
     estimates = tuple(
-        other.widened(estimate, unknowns[estimate.name], values[estimate.name] - estimate.value, reason)
+        other.widened(estimate, unknowns[estimate.name], factor * (values[estimate.name] - estimate.value), reason)
         for estimate in friction.estimates
     )
     return replace(friction, estimates=estimates)

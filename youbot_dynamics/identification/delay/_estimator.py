@@ -41,6 +41,7 @@ _GRID = 5e-3  # step of the coarse search [s]
 _LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
 _FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
+_SHAPE_ERROR = 0.1  # share of the difference between the shift of speeds and dead time + lag that may be an error
 _WIDEST_NEAR_ZERO = 0.01  # [s] a smaller half-width is useful for any value
 # A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
 _RIVAL_MISFIT = 1.1
@@ -102,8 +103,9 @@ def estimate_delay(
     residual that `friction` explains repeats with the command; it belongs to the effective delay, not to the noise.
 
     With `model="fopdt"`, dead time and first-order lag are also estimated separately (`fit_fopdt`), if the data allow
-    it; the effective delay does not change. A constant offset between the clocks of command and motion adds to the dead
-    time; data that travel in one direction cannot separate the two.
+    it. The effective delay of positions does not change. The shift that fits speeds best is shorter than dead time +
+    lag where the command jumps, by 0.3 lags for a step; there the sum takes its place. A constant offset between the
+    clocks of command and motion adds to the dead time; data that travel in one direction cannot separate the two.
 
     Document 003 fits dX - int(dV) = V dtzap instead. Its left side is zero for any delay (D-003-4), its positions are
     in the fixed frame but its velocities in the body frame (D-003-3), its sum starts one sample late (D-003-5), and
@@ -295,6 +297,12 @@ def _estimate_channel(
         dead_time, lag = refused(reason)
     elif separate:
         dead_time, lag, residual = fit_fopdt(command, time, motion, max(0.0, value), friction, longest)
+        if command.half_window > 0.0 and dead_time.identified and lag.identified:
+            shorter = dead_time.value + lag.value - value
+            value += shorter
+            error = float(np.hypot(error, _SHAPE_ERROR * shorter))
+            half_width = student(freedom) * error
+            interval = (value - half_width, value + half_width)
     if not reason:
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
         reason = _too_wide(value, half_width, _WIDEST_NEAR_ZERO)

@@ -137,8 +137,8 @@ def _pieces_without_gaps(signals: MotionSignals) -> list[MotionSignals]:
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Delays of all recordings together: one weighted mean per channel.
 
-    Those of speeds alone are provisional: the shift that fits speeds best is shorter than the delay of the path, which
-    the stage `body` finds, by a fifth of a lag and more.
+    Those of speeds alone are provisional: the shift that fits speeds best may be shorter than the delay of the path,
+    which the stage `body` finds, by a fifth of a lag and more.
     """
     estimates: dict[str, list[DelayEstimate]] = {}
     notes: list[str] = []
