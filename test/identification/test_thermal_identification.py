@@ -202,6 +202,27 @@ def test_a_sensor_that_lags_does_not_pass_for_a_slow_winding(lag):
         assert "s behind the current" in found["winding_time_constant"].verdict
 
 
+@pytest.mark.parametrize("warming", [-4.0, 0.0, 2.0, 4.0])
+@pytest.mark.parametrize("joint", [0, 4])
+def test_air_that_warms_does_not_pass_for_a_slow_housing(joint, warming):
+    motor, random = ROBOT.arm.motors()[joint].motor, np.random.default_rng(joint)
+    time = np.arange(0.0, 900.0, 0.5)
+    levels = np.repeat(random.uniform(-1.6, 1.6, 180), 10) * ROBOT.arm.joints[joint].motor.nominal_current
+    current = np.where(time // 5 % 24 < 16, levels, 0.0)
+    air, rises = AMBIENT + warming * time / 900.0, np.zeros((len(time), 2))
+    for k in range(len(time) - 1):
+        start = AMBIENT + rises[k]  # each step in the present air
+        rises[k + 1] = motor.heat_history(*start, current[k : k + 1], 0.5)[0] - AMBIENT
+        rises[k + 1, 1] -= (AMBIENT - air[k]) * 0.5 / motor.housing_time_constant
+    housing = AMBIENT + rises[:, 1] + 0.3 * random.standard_normal(len(time))
+    housing[np.arange(len(time)) % 2 == 1] = np.nan
+    found = identify_heat([HeatRun(time, current, None, housing)], coefficient=coefficient(motor))
+    for name, true in ratios_of(motor).items():
+        estimate = found[name]
+        assert not estimate.identified or abs(estimate.value - true) < 3.5 * estimate.standard_error, (estimate, true)
+    assert found["housing_time_constant"].identified or warming != 0.0, found["housing_time_constant"]
+
+
 @pytest.mark.parametrize("late", [0, 100, 500])
 def test_a_run_with_a_given_ambient_temperature_starts_with_the_first_reading_hot_or_cold(late):
     cold = heated(noise=0.05)

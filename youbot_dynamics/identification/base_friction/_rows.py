@@ -326,8 +326,8 @@ class FrictionModel:
 
         Args:
             twist: (k, 3) mean body twist [m/s, m/s, rad/s].
-            rates: (k, 3) the commanded acceleration, its rate (k, 3), both zeros if no command is known, and the
-                derivative (k, 3) in time of the measured force [N/s, N/s, N m/s].
+            rates: (k, 3) the commanded acceleration and its rate (k, 3), the measured one and zeros if no command is
+                known, and the derivative (k, 3) in time of the measured force [N/s, N/s, N m/s].
             wheel_signs: (k, n).
             roller_signs: (k, n) of the speed of each wheel's centre across its drive, V_T + Omega x for the youBot's.
         """
@@ -374,7 +374,8 @@ def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Ro
 
     A row needs the signs of all wheels; the rows y and yaw also need those of all rollers. Windows with an unclear sign
     are left out: with 0 instead, xi_L becomes -18 N s/m where the true value is 15. The commanded speeds of the
-    signals, which have torques, are noise-free, shifted by the delay, and give the instruments.
+    signals, which have torques, are noise-free, shifted by the delay, and give the instruments; the rate of the force,
+    for efforts that lag, is its own.
 
     Source: system 36.
     """

@@ -44,6 +44,11 @@ _ONLY_RATIOS = "current and temperature give only ratios; needed: the resistance
 
 _LATE = "the temperatures are some {lag:.2g} s behind the current: their sensors lag"
 
+_DRIFTING = (
+    "it depends on a drift of the air or the sensor during the run; needed: the temperature of the air, or more time"
+)
+_EXCHANGED = "the winding would be slower than its housing: these readings do not distinguish the two"
+
 _HEAT_BLOCKS = 40
 _NAMES = ("heating", "winding_time_constant", "housing_time_constant", "capacity_ratio")
 _UNITS = ("K/(A2 s)", "s", "s", "1")
@@ -81,6 +86,7 @@ class HeatRun:
     housing: Vector | None = None  # (n,) [degC], None if not measured
     # [degC]; None: the motor started at the unknown air temperature, so readings are relative to a constant
     ambient: float | None = None
+    trend: bool = False  # whether the air or a sensor may drift, so that readings are relative to a linear trend
     _readings: Vector = field(init=False, repr=False)  # (n, 2) of winding and housing
 
     def __post_init__(self) -> None:
@@ -148,9 +154,16 @@ class HeatRun:
         return read
 
     def at_readings(self, table: Vector) -> Vector:
-        """Values (m,) of a table (n, 2) at the readings, without their mean if the ambient temperature is unknown."""
+        """Values (m,) of a table (n, 2) at the readings, less their mean if the ambient temperature is unknown.
+
+        With `trend`, less their linear trend, too.
+        """
         values: Vector = table.T[np.isfinite(self._readings.T)]
-        return values - values.mean() if self.ambient is None and len(values) else values
+        if not self.trend:
+            return values - values.mean() if self.ambient is None and len(values) else values
+        passed = self.read_times() - self.time[0]
+        basis = np.column_stack([passed, np.ones(len(passed))][: 2 if self.ambient is None else 1])
+        return values - basis @ np.linalg.lstsq(basis, values, rcond=None)[0]
 
     def shared_errors(self, values: Vector, coefficient: float) -> tuple[Vector, Vector]:
         """Changes of the readings by one standard deviation of the errors that they share [K].
@@ -218,8 +231,8 @@ def identify_heat(
     Output-error fit of the logarithms of the four ratios. Intervals come from blocks of the linearised fit and from
     errors that do not average out, each as a standard deviation: the air is 0.2 K from the motor's first reading and
     drifts, a sensor lags by 0.5 s, the current is 1 % off and the coefficient 10 %. They are widened if parts of the
-    data disagree, and by what a significant lag of the sensors changes. All ratios are refused if too few
-    temperatures were read or the fit explains less than half of their variance; a time constant is refused if the
+    data disagree, and by what a lag of the sensors, or a trend, changes significantly. All ratios are refused if too
+    few temperatures were read or the fit explains less than half of their variance; a time constant is refused if the
     readings of no run last twice as long.
 
     Args:
@@ -239,9 +252,10 @@ def identify_heat(
     except IdentificationError as problem:
         return _refused_heat(f"{problem.got}; needed: {problem.expected}", coefficient)
     gaps = _disagreement(runs, coefficient, logs)
-    lag, change = _lag(runs, coefficient, logs)
+    changes = _model_changes(runs, coefficient, logs, fit)
     # Half the difference as an additional standard error, so that the interval contains the values of both parts.
-    covariance = fit.covariance + np.diag((0.5 * gaps) ** 2) + np.outer(change, change)
+    covariance = fit.covariance + np.diag((0.5 * gaps) ** 2)
+    covariance += sum((np.outer(change, change) for _, change in changes), np.zeros_like(covariance))
     covariance += _shared_error_covariance(runs, coefficient, logs, slopes)
     logs_in_ampere = logs - np.array([2.0 * math.log(peak), 0.0, 0.0, 0.0])
     values = np.exp(logs_in_ampere)
@@ -251,8 +265,9 @@ def identify_heat(
         if math.isfinite(error):
             ratio = judge(Unknown(name, unit, low=0.0), float(values[k]), error, fit.half_width(error))
             reason = _implausibility(k, runs, logs, residuals, float(gaps[k]), ratio)
-            if lag and not ratio.identified:
-                reason = reason or _LATE.format(lag=lag)
+            if not ratio.identified and changes:
+                cause, change = max(changes, key=lambda item: abs(float(item[1][k])))
+                reason = reason or (cause if change[k] != 0.0 else "")
             ratios.append(ratio.refused(reason) if reason else ratio)
         else:
             ratios.append(undetermined(Unknown(name, unit), fit.estimates[k].reason))
@@ -289,18 +304,28 @@ def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
         return best.x, *_linear_fit(runs, misfit, best.x)
 
 
-def _lag(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> tuple[float, Vector]:
-    """Lag of the sensors [s], and the change (4,) of the logarithms by it; 0 if the readings do not show one.
+def _model_changes(
+    runs: Sequence[HeatRun], coefficient: float, logs: Vector, fit: Fit
+) -> tuple[tuple[str, Vector], ...]:
+    """Changes (4,) of the logarithms in other models, each with its cause, as far as the readings show them.
 
     A sensor that lags looks like a slow winding. A lag counts from 3 standard errors, if it is longer than that which
-    all intervals include.
+    all intervals include. Air that warms, or a sensor that drifts, looks like a slow housing; what a linear trend
+    changes counts from 3 standard errors of the change (Hausman 1978).
     """
+    changes = []
     try:
-        solution, fit, *_ = _solve(runs, coefficient, [np.append(logs, _LAG)])
+        solution, with_lag, *_ = _solve(runs, coefficient, [np.append(logs, _LAG)])
+        if solution[-1] > max(_DISAGREEMENT * math.sqrt(with_lag.covariance[-1, -1]), _LAG):
+            changes.append((_LATE.format(lag=solution[-1]), solution[:-1] - logs))
+        trending = [dataclasses.replace(run, trend=True) for run in runs]
+        solution, with_trend, *_ = _solve(trending, coefficient, [logs])
     except IdentificationError:  # too short for one more unknown
-        return 0.0, np.zeros(len(_NAMES))
-    shown = solution[-1] > max(_DISAGREEMENT * math.sqrt(fit.covariance[-1, -1]), _LAG)
-    return (float(solution[-1]), solution[:-1] - logs) if shown else (0.0, np.zeros(len(_NAMES)))
+        return tuple(changes)
+    variance = np.diag(fit.covariance)
+    errors = np.sqrt(np.maximum(np.diag(with_trend.covariance) - variance, variance))
+    difference = np.where(np.abs(solution - logs) > _DISAGREEMENT * errors, solution - logs, 0.0)
+    return (*changes, (_DRIFTING, difference))
 
 
 def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> Vector:
@@ -337,6 +362,8 @@ def _implausibility(
         return f"the fit explains {explained:.2g} of the temperature variance (R2); at least {EXPLAINS:g} is needed"
     if min(logs[k] - math.log(_LOW[k]), math.log(_HIGH[k]) - logs[k]) < _BOUND_MARGIN:
         return f"the search ended at its bound, {with_unit(f'{value:.3g}', _UNITS[k])}"
+    if _UNITS[k] == "s" and logs[1] > logs[2]:
+        return _EXCHANGED
     if _UNITS[k] == "s" and _LEAST_DURATION * value > longest:
         needed = _LEAST_DURATION * value
         return f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s; {needed:.0f} s are needed"
