@@ -266,7 +266,7 @@ def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
     rows, joints, fits, drifts = identification.rows, list(identification.joints), {}, {}
     scaled = identification.scaled
     found = (identification.model, identification.base, identification.offsets, scaled)
-    common = float(np.nan_to_num(identification.reading_values[-1])) if len(scaled) else 0.0
+    common = identification.late or (float(identification.reading_values[-1]) if scaled else 0.0)
     own = (*found[:3], (*scaled[:-1], False) if scaled else ())
     try:
         if identification.fit is not None:
