@@ -135,14 +135,7 @@ class JointTrajectory:
 @compiled
 def piece_at(times: Vector, time: float) -> int:
     """Index of the piece of `times` (m,) that holds `time` [s], not before the first; m - 1 from the end on."""
-    low, high = 0, len(times)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if time >= times[middle]:
-            low = middle
-        else:
-            high = middle
-    return low
+    return max(0, int(np.searchsorted(times, time, side="right")) - 1)
 
 
 @compiled

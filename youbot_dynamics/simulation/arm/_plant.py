@@ -31,7 +31,6 @@ from youbot_dynamics.dynamics.arm import (
     stop_energy,
 )
 from youbot_dynamics.dynamics.thermal_motor import heat_rates
-from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.arm import _controller as controller
 from youbot_dynamics.simulation.arm._controller import CURRENT, STEP, Order, control_cycle
@@ -177,11 +176,7 @@ class ArmPlant(ArmDriver):
 
     End stops stand at the limits of its tree; their stiffness comes of the largest torques of the motors.
 
-    Args:
-        truth: the arm as it is.
-        robot: as its sheets describe it: gains of the controllers, constants and quanta of the driver.
-        seed: of the noise; equal seeds and calls give equal bits.
-        start: simulated time [s].
+    Args, besides those of `ArmDriver` but for its `model`:
         position: (n,) at the start [rad], the resting position by default.
 
     Raises:
@@ -232,14 +227,8 @@ class ArmPlant(ArmDriver):
     def _true(self, quantity: str) -> Vector:
         return self._state[:, _COLUMNS[quantity]].copy()
 
-    def _run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
-        done = advance(self._mover, order, controllers, steps, self._state, memory, self._ledger)
-        if done < steps:
-            raise InputError(
-                "motion of the arm",
-                got="values without bounds",
-                expected="true parameters that are physically possible",
-            )
+    def _run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> bool:
+        return advance(self._mover, order, controllers, steps, self._state, memory, self._ledger) == steps
 
     def _stored(self) -> float:
         return self.model.energy(self.state) + self._springs()

@@ -102,8 +102,8 @@ class ArmJoints:
         self._data.qpos[self._positions] = array("position of the arm", position, (len(self._positions),))
         self._data.qvel[self._speeds] = 0.0
 
-    def run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
-        """Move on by cycles of 1 ms, and with the arm all that is in the model, as `ArmDriver` does.
+    def run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> bool:
+        """Move on by cycles of 1 ms, and with the arm all that is in the model; see `ArmDriver`.
 
         Constants (n, 8) of the motor controllers; their memory (n, 5), changed.
         """
@@ -128,12 +128,7 @@ class ArmJoints:
             self._cycles += 1
             if self._cycles % _TOGETHER == 0:
                 self._warm_housings()
-        if not np.all(np.isfinite(self.speed)):
-            raise InputError(
-                "motion of the arm",
-                got="values without bounds",
-                expected="true parameters that are physically possible",
-            )
+        return bool(np.all(np.isfinite(self.speed)))
 
     def _warm_housings(self) -> None:
         """Carry the heat of the windings on, exactly while a winding keeps its temperature."""
