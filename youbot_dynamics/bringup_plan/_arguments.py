@@ -188,6 +188,12 @@ def check_words(words: Iterable[str], known: Iterable[str]) -> None:
             raise ParameterError(f"argument {name}", got="no such argument", remedy=hint)
 
 
+def option_words(**values: object) -> list[str]:
+    """Words of the options that have a value; of one that is true its name alone."""
+    given = {f"--{name.replace('_', '-')}": v for name, v in values.items() if v not in (None, "") and v is not False}
+    return [word for name, v in given.items() for word in ((name,) if v is True else (name, str(v)))]
+
+
 def truth(name: str, value: str | bool) -> bool:
     """Read a truth value as launch and YAML write it: ``true`` or ``false`` in any case, or the truth value itself.
 
