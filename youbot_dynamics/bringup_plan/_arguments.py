@@ -171,11 +171,7 @@ def _excluded(name: str, got: str, expected: str, remedy: str = "") -> Parameter
 
 
 def check_words(words: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse a misspelt argument, which launch would pass over in silence.
-
-    Args:
-        words: what the user wrote, ``NAME:=VALUE``.
-        known: names of arguments.
+    """Refuse a misspelt argument in words ``NAME:=VALUE``, which launch would pass over in silence.
 
     Raises:
         ParameterError: an unknown name; the nearest known one is in the remedy.

@@ -92,19 +92,10 @@ def warmer(heat: Vector, winding: float, housing: float, current: float) -> tupl
 def advance(
     mover: Mover, order: Order, controllers: Vector, cycles: int, state: Vector, memory: Vector, ledger: Vector
 ) -> int:
-    """Advance an arm of n joints by some cycles of 1 ms under one order.
+    """Advance an arm of n joints by some cycles of 1 ms under one order; returns how many were done.
 
-    Args:
-        mover: the arm.
-        order: for its controllers.
-        controllers: (n, 8) constants.
-        cycles: how many.
-        state: (n, 7), changed.
-        memory: (n, 5) of the controllers, changed.
-        ledger: (n, 3), added to.
-
-    Returns:
-        Number of cycles done; fewer than `cycles` where a motion has no bounds.
+    They are fewer where a motion has no bounds. The controllers' constants are (n, 8), their memory (n, 5) is changed,
+    as the state (n, 7) is; the ledger (n, 3) is added to.
     """
     n = state.shape[0]
     torque_of_current, heats = mover.torque_of_current, mover.heats

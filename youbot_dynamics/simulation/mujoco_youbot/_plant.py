@@ -143,9 +143,6 @@ class ContactPlant(ABC):
     """Wheels driven by the twin's motors (`drive_wheels`), whatever engine computes the contacts.
 
     The methods raise InputError for a wrong shape, a number that is not finite or a motion without bounds.
-
-    Args:
-        truth: the base.
     """
 
     def __init__(self, truth: BaseTruth) -> None:
@@ -235,11 +232,7 @@ _WHEELS = ("wheel_joint_fl", "wheel_joint_fr", "wheel_joint_bl", "wheel_joint_br
 class MujocoPlant(ContactPlant):
     """Base and arm on a floor, at rest at the origin.
 
-    Args:
-        truth: the base.
-        arm: bodies, friction and motors of the arm.
-        with_arm: whether the arm moves; else it is held as it lies, part of the base.
-        position: (n,) of the arm at the start [rad], folded to the stops by default.
+    Args, besides those of `contact_model`, whose `position` is also where an arm that moves begins:
         arm_speed_lag: time constant of the arm's speeds reported to the driver [s].
 
     Attributes:
