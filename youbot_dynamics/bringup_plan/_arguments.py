@@ -171,11 +171,7 @@ def _excluded(name: str, got: str, expected: str, remedy: str = "") -> Parameter
 
 
 def check_words(words: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse a misspelt argument, which launch would pass over in silence.
-
-    Args:
-        words: what the user wrote, ``NAME:=VALUE``.
-        known: names of arguments.
+    """Refuse a misspelt argument in words ``NAME:=VALUE``, which launch would pass over in silence.
 
     Raises:
         ParameterError: an unknown name; the nearest known one is in the remedy.
@@ -186,6 +182,12 @@ def check_words(words: Iterable[str], known: Iterable[str]) -> None:
         if name not in names:
             hint = did_you_mean(name, names) or "see --show-args"
             raise ParameterError(f"argument {name}", got="no such argument", remedy=hint)
+
+
+def option_words(**values: object) -> list[str]:
+    """Words of the options that have a value; of one that is true its name alone."""
+    given = {f"--{name.replace('_', '-')}": v for name, v in values.items() if v not in (None, "") and v is not False}
+    return [word for name, v in given.items() for word in ((name,) if v is True else (name, str(v)))]
 
 
 def truth(name: str, value: str | bool) -> bool:

@@ -26,6 +26,7 @@ from youbot_dynamics.bringup_plan._arguments import (
     check_choice,
     existing_file,
     new_folder,
+    option_words,
     truth,
 )
 from youbot_dynamics.errors import ParameterError, ResourceError
@@ -419,15 +420,9 @@ def identify_command(values: Mapping[str, str]) -> list[str]:
         raise ResourceError("out", got="no folder", expected="where to write the result", remedy="write out:=found")
     own, result = (existing_file(name, values[name]) for name in ("params_file", "result_file"))
     pose = values["pose_topic"] or ("ground_truth" if values["robot"] in _SIMULATED else "")
-    words = ["--out", str(out), "--duration", values["duration"], "--room", values["room"], "--wait", values["wait"]]
-    words += ["--namespace", values["namespace"]] if values["namespace"] else []
-    words += ["--frame-prefix", values["frame_prefix"]] if values["frame_prefix"] else []
-    words += ["--arm"] if truth("arm", values["arm"]) else []
-    words += ["--only", values["only"]] if values["only"] else []
-    words += ["--pose-topic", pose] if pose else []
-    words += ["--params-file", str(own)] if own is not None else []
-    robot = robot_path(values["robot_file"])
-    words += ["--robot-file", str(robot)] if robot is not None else []
+    robot, arm = robot_path(values["robot_file"]), truth("arm", values["arm"])
+    as_given = {name: values[name] for name in ("duration", "room", "wait", "namespace", "frame_prefix", "only")}
+    words = option_words(out=out, **as_given, arm=arm, pose_topic=pose, params_file=own, robot_file=robot)
     sim_time = truth("use_sim_time", values["use_sim_time"]) or values["robot"] == "gazebo"
     gazebo = config_path("gazebo/youbot_gazebo.yaml") if values["robot"] == "gazebo" else None
     ros = (

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from youbot_dynamics.bringup_plan import file_arguments, option_words
 from youbot_dynamics.commands._terminal import CONSOLE, announce, print_findings, print_rows, steps
 from youbot_dynamics.commands._warm_up import warm_up
 from youbot_dynamics.commands.identify import recorded
@@ -146,8 +147,7 @@ def _write_settings(out: Path, seed: int) -> None:
 
 def same_twin(out: Path, robot_file: Path | None = None) -> str:
     """Options of `youbot bringup` that start the twin of this demo again."""
-    words = ["--robot", "mock", "--params-file", str(out / STABILISED_SETTINGS)]
-    return shlex.join([*words, *(["--robot-file", str(robot_file)] if robot_file is not None else [])])
+    return shlex.join(option_words(robot="mock", params_file=out / STABILISED_SETTINGS, robot_file=robot_file))
 
 
 @contextmanager
@@ -156,10 +156,8 @@ def twin(
 ) -> Iterator[None]:
     """Run a bringup of the twin during some drives; raise an error if it ends by itself."""
     log = out / f"bringup_{Path(settings).stem}.log"
-    command = [sys.executable, "-m", "youbot_dynamics.commands.main", "bringup", "--robot", "mock"]
-    command += ["--params-file", str(out / settings)]
-    command += ["--result-file", str(result)] if result is not None else []
-    command += ["--robot-file", str(robot_file)] if robot_file is not None else []
+    command = [sys.executable, "-m", "youbot_dynamics.commands.main", "bringup"]
+    command += option_words(robot="mock", params_file=out / settings, result_file=result, robot_file=robot_file)
     with place_to_write(log).open("wb") as stream:
         process = start(command, environment, stream.fileno())
         try:
@@ -187,8 +185,8 @@ def drive(
     """
     log = out / f"{name}.log"
     scale = read_program(program_path(program), _DT).fitting_time_scale(load_robot(robot_file=robot_file).base)
-    words = [program, "--dt", f"{_DT}", "--time-scale", f"{scale:g}"]
-    words = [*words, *(["--ros-args", "--params-file", str(robot_file)] if robot_file is not None else [])]
+    words = [program, *option_words(dt=_DT, time_scale=f"{scale:g}")]
+    words += ["--ros-args", *file_arguments(robot_file)] if robot_file is not None else []
     with place_to_write(log).open("wb") as stream:
         recorder = start(node_command("recorder", ["--out", str(out / name)]), environment, stream.fileno())
         players: list[subprocess.Popen[bytes]] = []

@@ -50,10 +50,8 @@ def write_excitation(given: argparse.Namespace) -> int:
 
 
 def _write(given: argparse.Namespace) -> None:
-    robot, quoted = (
-        load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file)),
-        shlex.quote(str(given.write)),
-    )
+    robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
+    quoted = shlex.quote(str(given.write))
     if given.program == BASE:
         program = base_program(robot, given.duration, given.room, given.dt).scaled(given.time_scale)
         program.check(robot.base)

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.table import Table
 
 from youbot_dynamics import __version__
-from youbot_dynamics.commands._terminal import announce, steps, table_console
+from youbot_dynamics.commands._terminal import announce, print_rows, steps
 from youbot_dynamics.errors import ParameterError, RecordingError
 from youbot_dynamics.estimation.arm_estimator import ArmMessages, Message
 from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.replay import ArmLog, ArmReplay, MotorReadings, replay_arm
-from youbot_dynamics.files import write_atomically, written_together
+from youbot_dynamics.files import check_folder, occupied, write_atomically, written_together
 from youbot_dynamics.identification.reading import (
     Opened,
     Options,
@@ -35,7 +34,7 @@ from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Value, check_names, settings_from_values, settings_table
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.mcap_writer import BagWriter
-from youbot_dynamics.report import JOINT_COLUMNS, joint_cells, replay_page
+from youbot_dynamics.report import JOINT_COLUMNS, Rows, joint_cells, replay_page
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import PREFIX, Robot, load_robot, robot_from_values, robot_table, values_of
 
@@ -207,7 +206,10 @@ def replay_command(given: argparse.Namespace) -> int:
     """
     topics = named_topics(given.topic, _TOPIC_ROLES)
     if given.out is not None:
-        _check_folder(given.out)
+        got, expected = "a folder with the estimates of an earlier replay", "a folder without estimates/"
+        remedy = "choose another --out, or remove that folder"
+        refusal = RecordingError(f"--out {given.out}", got=got, expected=expected, remedy=remedy)
+        check_folder(given.out, occupied(given.out / _BAG), refusal)
     robot, settings = read_node(given.result_file, given.params_file, robot_path(given.robot_file))
     with steps("youbot replay") as step:
         step("reading")
@@ -279,20 +281,6 @@ def as_json(replay: ArmReplay, opened: _OpenedLog) -> str:
     return json.dumps(summary, indent=2) + "\n"
 
 
-def _check_folder(out: Path) -> None:
-    """Check that the folder can take the results, before any work starts."""
-    if out.exists() and not out.is_dir():
-        raise RecordingError(f"--out {out}", got="a file", expected="a folder")
-    bag = out / _BAG
-    if bag.exists() and (not bag.is_dir() or any(bag.iterdir())):
-        raise RecordingError(
-            f"--out {out}",
-            got="a folder with the estimates of an earlier replay",
-            expected="a folder without estimates/",
-            remedy="choose another --out, or remove that folder",
-        )
-
-
 def _files(given: argparse.Namespace) -> dict[str, str]:
     named = {"parameter file": given.params_file, "result file": given.result_file}
     chosen = {name: str(path) for name, path in named.items() if path is not None}
@@ -301,13 +289,8 @@ def _files(given: argparse.Namespace) -> dict[str, str]:
 
 
 def _print(replay: ArmReplay, opened: _OpenedLog) -> None:
-    table = Table(title="arm state estimates")
-    table.add_column("joint", no_wrap=True)
-    for name in JOINT_COLUMNS:
-        table.add_column(name, justify="right")
-    for joint in replay.summary:
-        table.add_row(joint.joint, *("-" if "nan" in cell else cell for cell in joint_cells(joint)))
-    table_console().print(table)
+    rows = [(j.joint, *("-" if "nan" in cell else cell for cell in joint_cells(j))) for j in replay.summary]
+    print_rows("arm state estimates", Rows(("joint", *JOINT_COLUMNS), rows, ""), numbers=True)
     for name, count in replay.counts.items():
         if count:
             announce(f"{name}: {count}")

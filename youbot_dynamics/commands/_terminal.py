@@ -102,11 +102,11 @@ def print_findings(result: Result, by_hand: bool = False) -> None:
         console.print(printable(f"{', '.join(titles)}: no data: {reason}"), highlight=False, markup=False)
 
 
-def print_rows(title: str, shown: Rows) -> None:
-    """Print a table of texts; its first column is never wrapped."""
-    table = Table(title=printable(title), caption=shown.summary)
+def print_rows(title: str, shown: Rows, numbers: bool = False) -> None:
+    """Print a table of texts, whose first column is never wrapped; `numbers`: the others hold numbers alone."""
+    table = Table(title=printable(title), caption=shown.summary or None)
     for k, column in enumerate(shown.columns):
-        table.add_column(column, no_wrap=k == 0)
+        table.add_column(column, no_wrap=k == 0, justify="right" if numbers and k > 0 else "left")
     for row in shown.rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     table_console().print(table)

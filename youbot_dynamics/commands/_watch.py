@@ -54,12 +54,7 @@ def watch_command(port: int, ros_arguments: Sequence[str]) -> int:
 
 
 def view(node: Watch, now: float) -> dict[str, Any]:
-    """What the page shows, as plain data for JSON.
-
-    Args:
-        node: with what it has received.
-        now: by the steady clock [s].
-    """
+    """What the page shows `now`, by the steady clock [s], as plain data for JSON."""
     from youbot_dynamics.nodes.watch import live_delays
 
     fresh = {name: status for name, status in node.statuses.items() if now - status.received < _OLD}

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, new_folder
+from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, new_folder, option_words
 from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
 from youbot_dynamics.files import check_folder, read_text, write_atomically
@@ -175,11 +175,9 @@ class _Session:
 
     def _fit(self) -> int:
         given = self._given
-        words = [str(self._bag), "--out", str(given.out)]
-        words += ["--only", given.only] if given.only else []
-        words += ["--pose-topic", self._resolved(given.pose_topic)] if given.pose_topic else []
-        words += ["--params-file", str(given.params_file)] if given.params_file else []
-        words += ["--robot-file", given.robot_file] if given.robot_file else []
+        pose = self._resolved(given.pose_topic) if given.pose_topic else ""
+        files = {"params_file": given.params_file, "robot_file": given.robot_file}
+        words = [str(self._bag), *option_words(out=given.out, only=given.only, pose_topic=pose, **files)]
         return self._wait(start([sys.executable, "-m", "youbot_dynamics.commands.main", "identify", *words]))
 
     def _wait(self, process: subprocess.Popen[bytes], number: int = signal.SIGINT) -> int:

@@ -11,7 +11,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from youbot_dynamics import __version__
-from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES, BringupOptions, existing_file, namespace_arguments
+from youbot_dynamics.bringup_plan import (
+    ARGUMENTS,
+    TRUTH_VALUES,
+    BringupOptions,
+    existing_file,
+    file_arguments,
+    namespace_arguments,
+    option_words,
+)
 from youbot_dynamics.commands import INTERRUPTED, imported
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, did_you_mean, missing_package
 from youbot_dynamics.identification.stages import STAGES
@@ -104,6 +112,16 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
+def _number(parser: argparse.ArgumentParser, name: str, default: float, text: str) -> None:
+    """Add an option that takes a number of the kind of its default, which the help gives too."""
+    parser.add_argument(name, type=type(default), default=default, help=f"{text} (default: {default:g})")
+
+
+def _repeated(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
+    """Add an option that may be given several times."""
+    parser.add_argument(name, action="append", default=[], metavar=metavar, help=text)
+
+
 def _add_namespace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--namespace", default="", metavar="NS", help="namespace of the robot (default: none)")
 
@@ -130,23 +148,16 @@ def _add_identify(verbs) -> None:
         help=f"stages to run, separated by commas: {', '.join(STAGES)} (default: all that have data)",
     )
     parser.add_argument("--pose-topic", default="", metavar="TOPIC", help="topic with the pose of the base")
-    parser.add_argument(
-        "--topic",
-        action="append",
-        default=[],
-        metavar="ROLE=NAME",
-        help="topic to use for a role: wheel_commands, driver_cmd_vel, cmd_vel, wheel_states, odom, "
-        "imu, ground_truth, trajectory, arm_states, arm_torque_commands, motor_voltage, motor_temperature, "
-        "housing_temperature",
+    roles = (
+        "wheel_commands, driver_cmd_vel, cmd_vel, wheel_states, odom, imu, ground_truth, trajectory, arm_states, "
+        "arm_torque_commands, motor_voltage, motor_temperature, housing_temperature"
     )
-    parser.add_argument(
-        "--motors-off",
-        action="append",
-        default=[],
-        metavar="BEGIN,END",
-        help="time span in which the base coasted with its motors switched off, in seconds after the first wheel state "
-        "of each recording; give the option once for each span",
+    _repeated(parser, "--topic", "ROLE=NAME", f"topic to use for a role: {roles}")
+    coasted = (
+        "time span in which the base coasted with its motors switched off, in seconds after the first wheel state of "
+        "each recording; give the option once for each span"
     )
+    _repeated(parser, "--motors-off", "BEGIN,END", coasted)
     parser.add_argument("--columns", default="", help=_COLUMNS)
     _add_robot_files(parser)
     parser.add_argument(
@@ -189,20 +200,10 @@ def _add_replay(verbs) -> None:
     parser.add_argument("--columns", default="", help=_COLUMNS)
     _add_robot_files(parser, " and of arm_ekf")
     parser.add_argument("--result-file", type=_path, metavar="FILE", help="result.yaml of youbot identify")
-    parser.add_argument(
-        "--topic",
-        action="append",
-        default=[],
-        metavar="ROLE=NAME",
-        help="topic to use for a role: arm_states, motor_voltage, motor_temperature",
-    )
-    parser.add_argument(
-        "--invert-effort",
-        action="append",
-        default=[],
-        metavar="JOINT",
-        help="joint whose efforts have the wrong sign in the log; give the option once for each joint",
-    )
+    roles = "arm_states, motor_voltage, motor_temperature"
+    _repeated(parser, "--topic", "ROLE=NAME", f"topic to use for a role: {roles}")
+    wrong = "joint whose efforts have the wrong sign in the log; give the option once for each joint"
+    _repeated(parser, "--invert-effort", "JOINT", wrong)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON instead of a table")
 
 
@@ -246,21 +247,10 @@ def _add_play(verbs) -> None:
         help="file of lines Vx Vy Omega [m/s, m/s, rad/s, body frame], or one of translation, rotation, combined, "
         "excitation, arm_excitation",
     )
-    parser.add_argument(
-        "--dt", type=float, default=0.02, help="time for which each line is commanded [s] (default: 0.02)"
-    )
-    parser.add_argument(
-        "--time-scale", type=float, default=1.0, help="factor by which to slow down the path (default: 1)"
-    )
-    parser.add_argument(
-        "--duration", type=float, default=60.0, help="duration of an excitation [s], 20 to 600 (default: 60)"
-    )
-    parser.add_argument(
-        "--room",
-        type=float,
-        default=1.0,
-        help="largest distance of an excitation of the base from its start [m] (default: 1)",
-    )
+    _number(parser, "--dt", 0.02, "time for which each line is commanded [s]")
+    _number(parser, "--time-scale", 1.0, "factor by which to slow down the path")
+    _number(parser, "--duration", 60.0, "duration of an excitation [s], 20 to 600")
+    _number(parser, "--room", 1.0, "largest distance of an excitation of the base from its start [m]")
     parser.add_argument(
         "--write",
         type=_path,
@@ -300,7 +290,7 @@ def _add_watch(verbs) -> None:
         "  youbot watch                          then open http://127.0.0.1:8642; Ctrl-C ends\n"
         "  youbot watch --namespace robot_1 --port 8643\n",
     )
-    parser.add_argument("--port", type=int, default=8642, help="port on 127.0.0.1 (default: 8642)")
+    _number(parser, "--port", 8642, "port on 127.0.0.1")
     _add_namespace(parser)
 
 
@@ -313,7 +303,7 @@ def _add_check_driver(verbs) -> None:
         "exit codes: 0 nothing wrong, 1 an error, 3 something could not be checked, such as the signs of wheels at "
         "rest\n",
     )
-    parser.add_argument("--duration", type=float, default=10.0, help="how long to listen [s] (default: 10)")
+    _number(parser, "--duration", 10.0, "how long to listen [s]")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON instead of a table")
     _add_robot_files(parser)
     _add_namespace(parser)
@@ -331,16 +321,14 @@ def _add_calibrate(verbs) -> None:
     parser.add_argument(
         "--tape", action="store_true", required=True, help="measure with a tape (required: it is the only method)"
     )
-    parser.add_argument("--distance", type=float, default=1.5, help="length of the straight legs [m] (default: 1.5)")
-    parser.add_argument("--turns", type=int, default=3, help="full turns of the last leg (default: 3)")
+    _number(parser, "--distance", 1.5, "length of the straight legs [m]")
+    _number(parser, "--turns", 3, "full turns of the last leg")
     parser.add_argument("--bag", type=_path, metavar="BAG", help="recording of the legs instead of a drive")
     parser.add_argument("--forward", type=float, metavar="M", help="distance of the leg forward in the recording [m]")
     parser.add_argument("--sideways", type=float, metavar="M", help="distance of the leg sideways in the recording [m]")
     parser.add_argument("--turn", type=float, metavar="DEG", help="turn in the recording, left positive [degrees]")
-    parser.add_argument(
-        "--distance-error", type=float, default=0.002, help="standard error of a distance [m] (default: 0.002)"
-    )
-    parser.add_argument("--angle-error", type=float, default=1.0, help="standard error of a turn [degree] (default: 1)")
+    _number(parser, "--distance-error", 0.002, "standard error of a distance [m]")
+    _number(parser, "--angle-error", 1.0, "standard error of a turn [degree]")
     parser.add_argument("--write", type=_path, metavar="FILE", help="write what is identified to a parameter file")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file of --write")
     _add_robot_files(parser)
@@ -357,12 +345,7 @@ def _add_twin(verbs, name: str, text: str) -> argparse.ArgumentParser:
         metavar="DIR",
         help=f"folder for the results; an earlier demo in it is replaced (default: {out})",
     )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        default=1,
-        help="random seed that selects the twin and its hidden values (default: 1)",
-    )
+    _number(parser, "--seed", 1, "random seed that selects the twin and its hidden values")
     return parser
 
 
@@ -477,8 +460,8 @@ def _run(given: argparse.Namespace) -> int:
     else:
         from youbot_dynamics.nodes.program_player import main as play
 
-        numbers = {"dt": given.dt, "time-scale": given.time_scale, "duration": given.duration, "room": given.room}
-        play([given.program, *(word for n, v in numbers.items() for word in (f"--{n}", str(v))), *ros])
+        names = ("dt", "time_scale", "duration", "room")
+        play([given.program, *option_words(**{name: getattr(given, name) for name in names}), *ros])
     return 0
 
 
@@ -491,8 +474,7 @@ def _need_ros() -> None:
 def _ros_arguments(given: argparse.Namespace) -> list[str]:
     tokens = list(namespace_arguments(given.namespace))
     robot, file = robot_path(getattr(given, "robot_file", "")), getattr(given, "params_file", None)
-    own = existing_file("params_file", str(file)) if file is not None else None
-    tokens += [word for path in (robot, own) if path is not None for word in ("--params-file", str(path))]
+    tokens += file_arguments(robot, existing_file("params_file", str(file)) if file is not None else None)
     return ["--ros-args", *tokens] if tokens else []
 
 

@@ -57,19 +57,12 @@ class TimedPath(NamedTuple):
 def write_pose(path: TimedPath, time: float, pose: Vector) -> None:
     """Write the desired pose (3,) at `time` [s]; the yaw is not wrapped."""
     times = path.times
-    # By halving: the last point that is not later, but one with a point behind it.
-    k, high = 0, max(1, len(times) - 1)
-    while high - k > 1:
-        middle = (k + high) // 2
-        if times[middle] <= time:
-            k = middle
-        else:
-            high = middle
-    if time <= times[0] or time >= times[-1]:
+    if not times[0] < time < times[-1]:
         k = 0 if time <= times[0] else len(times) - 1
         for axis in range(3):
             pose[axis] = path.poses[k, axis]
         return
+    k = int(np.searchsorted(times, time, side="right")) - 1
     since, begin, end = time - times[k], path.poses[k], path.poses[k + 1]
     if len(path.rates) == 0:
         joint = path.joints[k]

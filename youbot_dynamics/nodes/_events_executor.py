@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
@@ -35,7 +36,7 @@ class _Queue(rclpy_implementation.EventsExecutor):
         return self.tasks[-1]
 
 
-class EventsExecutor:
+class EventsExecutor(AbstractContextManager["EventsExecutor"]):
     """Runs callbacks in the order of their events.
 
     It queues one event for each message, also for those that a newer one has replaced. Where messages come faster than
@@ -82,10 +83,6 @@ class EventsExecutor:
     def shutdown(self) -> None:
         """Let the nodes go."""
         self._queue.shutdown()
-
-    def __enter__(self) -> EventsExecutor:
-        """Return itself."""
-        return self
 
     def __exit__(self, kind: type | None, problem: BaseException | None, trace: TracebackType | None) -> None:
         """Let the nodes go."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Pose, Twist
+from geometry_msgs.msg import Pose, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 
@@ -44,9 +44,10 @@ def to_time(stamp: float) -> Time:
     return Time(sec=whole + nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
 
 
-def twist_vector(message: Twist) -> Vector:
+def twist_vector(message: Twist | TwistStamped) -> Vector:
     """Planar part (vx, vy, wz); NaN throughout where any of the six fields is not finite."""
-    linear, angular = message.linear, message.angular
+    twist = message.twist if isinstance(message, TwistStamped) else message
+    linear, angular = twist.linear, twist.angular
     values = (linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
     return np.array([linear.x, linear.y, angular.z]) if all(map(isfinite, values)) else np.full(3, np.nan)
 

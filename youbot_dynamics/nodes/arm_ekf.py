@@ -134,10 +134,8 @@ class ArmEkfNode(Node):
 
     def _offer(self, joints: Sequence[str]) -> None:
         """Make the publishers of all topics of `ArmMessages`."""
-        self._add(JointState, "arm_1/estimated_joint_states")
-        self._add(JointState, "arm_1/friction")
-        self._add(JointState, "arm_1/friction_feedforward")
-        self._add(JointState, "arm_1/torque_available")
+        for name in ("estimated_joint_states", "friction", "friction_feedforward", "torque_available"):
+            self._add(JointState, f"arm_1/{name}")
         for joint in joints:
             for part in ("winding", "housing"):
                 self._add(Temperature, f"arm_1/{joint}/{part}_temperature")

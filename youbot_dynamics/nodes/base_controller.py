@@ -95,7 +95,8 @@ class BaseController(Node):
         self._hindrance = ""  # why it refuses to drive
         self._mismatch = ""  # of type_mismatch
         self._stamped: bool = self._config["enable_stamped_cmd_vel"]
-        listen(self, TwistStamped if self._stamped else Twist, "cmd_vel", self._on_operator, COMMAND_QOS)
+        kind = TwistStamped if self._stamped else Twist
+        listen(self, kind, "cmd_vel", lambda twist: self._offer("operator", twist), COMMAND_QOS)
         tracker = "trajectory_tracker/cmd_vel"
         self.create_subscription(Twist, tracker, lambda twist: self._offer("tracker", twist), COMMAND_QOS)
         self.create_service(SetBool, "~/enable", self._on_enable)
@@ -129,10 +130,7 @@ class BaseController(Node):
     def _retune(self) -> None:
         self._commander.timeout = self._config["command_timeout"]
 
-    def _on_operator(self, message: Twist | TwistStamped) -> None:
-        self._offer("operator", message.twist if isinstance(message, TwistStamped) else message)
-
-    def _offer(self, source: str, message: Twist) -> None:
+    def _offer(self, source: str, message: Twist | TwistStamped) -> None:
         now = time.monotonic()
         reason = self._commander.offer(source, twist_vector(message), now)
         if not reason:

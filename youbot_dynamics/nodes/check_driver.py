@@ -49,9 +49,13 @@ _KINDS = 16  # lists of joint names that are cached
 
 
 class CheckDriver(Node):
-    """Keeps the messages of a window, and judges them together with the graph."""
+    """Keeps the messages of a window, and judges them together with the graph.
 
-    def __init__(self) -> None:
+    Args:
+        publishes: whether the findings go out on /diagnostics, and what is wrong to the log, once.
+    """
+
+    def __init__(self, publishes: bool = False) -> None:
         super().__init__("check_driver")
         config = NodeParameters(self, TABLE)
         self._driver = config.robot().driver
@@ -74,10 +78,8 @@ class CheckDriver(Node):
         self._received: dict[tuple[str, ...], float] = {}
         listen_joints(self, "driver/joint_states", self._on_joints, DRIVER_QOS)
         listen(self, Odometry, "driver/odom", self._on_odometry, DRIVER_QOS, raw=True)
-
-    def watch(self) -> None:
-        """Publish the findings on /diagnostics from now on, and log what is wrong, once."""
-        Diagnostics(self, self._report)
+        if publishes:
+            Diagnostics(self, self._report)
 
     @property
     def silent(self) -> bool:
@@ -169,12 +171,6 @@ class CheckDriver(Node):
         return self._statuses
 
 
-def _watching() -> list[Node]:
-    node = CheckDriver()
-    node.watch()
-    return [node]
-
-
 def check_once(duration: float, ros_arguments: list[str], announce: Callable[[str], None]) -> tuple[DriverFinding, ...]:
     """Listen for a duration [s], then judge; no findings where a signal came first. `announce` prints a line.
 
@@ -204,7 +200,7 @@ def check_once(duration: float, ros_arguments: list[str], announce: Callable[[st
 
 def main() -> None:
     """Run the node."""
-    run(_watching)
+    run(lambda: [CheckDriver(publishes=True)])
 
 
 if __name__ == "__main__":

@@ -323,8 +323,7 @@ class MockYoubot(Node):
 
     def _on_twist(self, message: Twist | TwistStamped) -> None:
         # No timeout, as in the real driver; the motors limit it. A NaN is refused: it would end the simulation.
-        twist = message.twist if isinstance(message, TwistStamped) else message
-        self._driver.command_twist(twist_vector(twist), self._time.now())
+        self._driver.command_twist(twist_vector(message), self._time.now())
 
     def _on_wheels(self, message: JointState) -> None:
         speeds = values_of(message, message.velocity, self._robot.driver.wheel_joints)

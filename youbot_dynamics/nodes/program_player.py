@@ -6,15 +6,12 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from math import cos, sin
 from pathlib import Path
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import Transform
-from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
+from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from youbot_dynamics.control.trajectory import Program, TrajectoryLimits, read_program
 from youbot_dynamics.errors import ProgramError, TrajectoryError, did_you_mean
@@ -22,9 +19,10 @@ from youbot_dynamics.identification.excitation import ARM, BASE, base_program
 from youbot_dynamics.nodes._parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes._player import DISCOVERY_TIMEOUT, Player, play_once
 from youbot_dynamics.nodes._runtime import LATCHED_QOS, STATE_QOS, acknowledged, parse
-from youbot_dynamics.nodes._trajectory_message import REFUSED_STAMP
+from youbot_dynamics.nodes._trajectory_message import REFUSED_STAMP, stamp_text
 from youbot_dynamics.nodes.processes import StopFlag
 from youbot_dynamics.parameters import settings_table
+from youbot_dynamics.recording.message_types import trajectory_cdr
 from youbot_dynamics.resources import PROGRAMS, program_path
 
 _SLOWEST = 1000.0  # times slower than written
@@ -89,35 +87,29 @@ class ProgramPlayer(Player):
         """
         limits = self.config.settings(TrajectoryLimits)
         limits.check(points=len(program.twists) + 1, duration=program.duration)
-        topic = self.resolve_topic_name("trajectory")
         if not self.wait(self._connected, DISCOVERY_TIMEOUT, flag) and not flag.set:
             raise TrajectoryError(
-                f"topic {topic}",
+                f"topic {self.resolve_topic_name('trajectory')}",
                 got="no trajectory_tracker that listens and reaches a base_controller",
                 remedy="start the robot first: youbot bringup --robot mock",
             )
         if flag.set:
             return False
+        name = f"program {program.name}"
         if self.wait(lambda: self._last_error > 0.0, _LISTEN, flag):
-            raise TrajectoryError(
-                f"program {program.name}",
-                got="a trajectory that is being followed already",
-                remedy="wait for its end, or stop it with Ctrl-C where it was started",
-            )
+            remedy = "wait for its end, or stop it with Ctrl-C where it was started"
+            raise TrajectoryError(name, got="a trajectory that is being followed already", remedy=remedy)
         print(f"driving {program.name}: {program.duration:.1f} s; Ctrl-C stops the base", file=sys.stderr)
         message = self._message(program)
-        self._sent = f"{message.header.stamp.sec}.{message.header.stamp.nanosec:09d}"
+        self._sent = stamp_text(message)
         sent = time.monotonic()
         self._trajectory.publish(message)
         self.wait(lambda: self._last_error > sent or bool(self._refused), _LEAD + _ACCEPT, flag)
         if self._refused:
-            raise TrajectoryError(f"program {program.name}", got=self._refused)
+            raise TrajectoryError(name, got=self._refused)
         if self._last_error <= sent and not flag.set:
-            raise TrajectoryError(
-                f"program {program.name}",
-                got="no answer of trajectory_tracker",
-                remedy="see what it says in the terminal of the bringup, and /diagnostics",
-            )
+            remedy = "see what it says in the terminal of the bringup, and /diagnostics"
+            raise TrajectoryError(name, got="no answer of trajectory_tracker", remedy=remedy)
         due = sent + _LEAD + program.duration
         while not flag.set:
             early = self._last_error < due - _EARLY
@@ -130,11 +122,9 @@ class ProgramPlayer(Player):
                 rclpy.spin_once(self, timeout_sec=0.02)
         if not flag.set and early:
             followed = max(0.0, self._last_error - sent - _LEAD)
-            raise TrajectoryError(
-                f"program {program.name}",
-                got=f"{followed:.1f} s of {program.duration:.1f} s followed",
-                remedy="it was given up: see the log of trajectory_tracker and /diagnostics",
-            )
+            got = f"{followed:.1f} s of {program.duration:.1f} s followed"
+            remedy = "it was given up: see the log of trajectory_tracker and /diagnostics"
+            raise TrajectoryError(name, got=got, remedy=remedy)
         return not flag.set
 
     def _connected(self) -> bool:
@@ -156,22 +146,12 @@ class ProgramPlayer(Player):
             self._trajectory.publish(MultiDOFJointTrajectory())
             acknowledged(self._trajectory)
 
-    def _message(self, program: Program) -> MultiDOFJointTrajectory:
+    def _message(self, program: Program) -> bytes:
         _, base = self.config.frames()
         trajectory = program.trajectory()
-        message = MultiDOFJointTrajectory(joint_names=[base])
-        message.header.frame_id = base
         # A start time of our own, not the tracker's choice: so the bag contains when the program began.
-        start = self.get_clock().now() + Duration(nanoseconds=round(_LEAD * 1e9))
-        message.header.stamp = start.to_msg()
-        for moment, pose in zip(trajectory.times, trajectory.poses, strict=True):
-            transform = Transform()
-            transform.translation.x, transform.translation.y = float(pose[0]), float(pose[1])
-            transform.rotation.z, transform.rotation.w = sin(0.5 * pose[2]), cos(0.5 * pose[2])
-            point = MultiDOFJointTrajectoryPoint(transforms=[transform])
-            point.time_from_start = Duration(nanoseconds=round(moment * 1e9)).to_msg()
-            message.points.append(point)
-        return message
+        start = self.get_clock().now().nanoseconds + round(_LEAD * 1e9)
+        return trajectory_cdr(start, base, base, trajectory.times, trajectory.poses)
 
 
 def _path_of(name: str) -> Path:

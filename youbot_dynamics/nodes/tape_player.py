@@ -64,12 +64,9 @@ class TapePlayer(ProgramPlayer):
                 self._angles.append(angles)
 
     def _standstill(self, duration: float, least_travel: float, flag: StopFlag) -> bool:
-        """Wait until the wheels stand by their last readings; False if a signal came first.
+        """Wait until the wheels stand for a duration [s] by their last readings; False if a signal came first.
 
-        Args:
-            duration: of the standstill [s].
-            least_travel: angle by which one of them must have turned before [rad].
-            flag: of signals.
+        One of them must have turned by `least_travel` [rad] before.
 
         Raises:
             RecordingError: no state of the wheels, or wheels that do not come to rest, or did not turn.

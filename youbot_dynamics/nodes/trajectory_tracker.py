@@ -135,8 +135,7 @@ class TrajectoryTracker(Node):
         self._run.take_line(seconds(message.header.stamp), float(message.point.y))
 
     def _on_operator(self, message: Twist | TwistStamped) -> None:
-        twist = message.twist if isinstance(message, TwistStamped) else message
-        if np.all(np.isfinite(messages.twist_vector(twist))):
+        if np.all(np.isfinite(messages.twist_vector(message))):
             self._ended(self._run.end("an operator's cmd_vel took over"))
 
     def _on_cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

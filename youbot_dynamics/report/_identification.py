@@ -377,11 +377,7 @@ _DIFFERENCE = "_error_"  # in the name of a wheel's deviation from the mean
 def opening(result: Result, warnings: Sequence[str], result_file: str, robot: str = "--robot real") -> dict[str, Any]:
     """Return the three tiles: `findings`, a list; `trusted` and `why`; `words` and `command` of the next step.
 
-    Args:
-        result: of the identification.
-        warnings: about the data.
-        result_file: path of result.yaml, for the command.
-        robot: options of the command which name the robot.
+    The command names `result_file`, the path of result.yaml, and the `robot` by its options.
     """
     trusted, why = _trust(result, warnings)
     words, command = _next(result, result_file, robot)

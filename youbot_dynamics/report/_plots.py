@@ -87,11 +87,7 @@ def _draw_fit(axes: Axes, curve: FitCurve, part: slice, most: int, rightward: st
 def autocorrelation_plot(test: Whiteness, *, label: str, key: str, low: bool = False) -> Markup:
     """Bars of the autocorrelation of a residual; for white noise 95 % lie within the dashed lines at +-2/sqrt(n).
 
-    Args:
-        test: of the residual, with at least one lag.
-        label: see the module.
-        key: see the module.
-        low: lower height, to fit below a detail.
+    The test has at least one lag; a plot that is `low` fits below a detail.
     """
     with drawing.plain_style():
         figure = drawing.empty_figure(_WHOLE_HEIGHT - _DETAIL_HEIGHT if low else _DETAIL_HEIGHT)

@@ -22,6 +22,7 @@ from youbot_dynamics.simulation.driver_reports import (
     dead_reckoned,
 )
 from youbot_dynamics.simulation.faults import ARM, BASE, ODOMETRY, ActiveFaults, Fault
+from youbot_dynamics.simulation.truth import generator
 
 if TYPE_CHECKING:
     from youbot_dynamics.simulation.base import BaseReading
@@ -66,8 +67,7 @@ class RobotDriver:
         gripper: bool = True,
         wheel_effort: bool = False,
     ) -> None:
-        if not isinstance(seed, (int, np.integer)) or seed < 0:
-            raise InputError("seed", got=excerpt(seed), expected="a whole number from 0 on")
+        generator(seed)  # refuses it where it is none
         self.plant = plant
         self.refused = self.incomplete = 0
         self.last_refusal = ""

@@ -202,9 +202,7 @@ class BaseTruth:
 
         An ideal wheel has the factor `mean_factor`; 1 where this base has it too.
         """
-        if self.rollers == 0.0:
-            return 1.0 / self.lateral_factor
-        return mean_factor(self.rollers) / self.lateral_factor
+        return (mean_factor(self.rollers) if self.rollers > 0.0 else 1.0) / self.lateral_factor
 
     def as_found(self) -> dict[str, float]:
         """What an identification can find of it, by the names of its findings; a wandering contact by its mean.

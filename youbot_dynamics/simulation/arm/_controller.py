@@ -135,14 +135,7 @@ class JointTrajectory:
 @compiled
 def piece_at(times: Vector, time: float) -> int:
     """Index of the piece of `times` (m,) that holds `time` [s], not before the first; m - 1 from the end on."""
-    low, high = 0, len(times)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if time >= times[middle]:
-            low = middle
-        else:
-            high = middle
-    return low
+    return max(0, int(np.searchsorted(times, time, side="right")) - 1)
 
 
 @compiled
@@ -316,17 +309,10 @@ def control_cycle(
     constants: Vector,
     memory: Vector,
 ) -> None:
-    """Set the currents of n joints for the cycle of 1 ms that begins now.
+    """Set the currents of n joints for the cycle of 1 ms that begins now, `elapsed` [s] after the trajectory's start.
 
-    Args:
-        order: what to do.
-        elapsed: time since its trajectory's start, when the cycle begins [s].
-        position: (n,) [rad].
-        speed: (n,) [rad/s].
-        back_emf: (n,) of the motors [V].
-        resistance: (n,) of their windings, as warm as they are [Ohm].
-        constants: (n, 8) of the controllers.
-        memory: (n, 5) of the controllers; changed, its column CURRENT is what drives the cycle [A].
+    The other arguments are those of `control`, a row for each joint: (n,), constants (n, 8) and memory (n, 5), whose
+    column CURRENT is what drives the cycle [A].
     """
     now = elapsed + STEP
     follows = order.mode == TRAJECTORY

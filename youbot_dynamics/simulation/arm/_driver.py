@@ -264,7 +264,9 @@ class ArmDriver(ABC):
                 self._trajectory.positions[-1],
                 (self._cycle - self._trajectory_cycle) * controller.STEP,
             )
-            self._run(order, self._controllers, self._memory, steps)
+            if not self._run(order, self._controllers, self._memory, steps):
+                expected = "true parameters that are physically possible"
+                raise InputError("motion of the arm", got="values without bounds", expected=expected)
             self._cycle += steps
 
     def read(self) -> ArmReading:
@@ -293,8 +295,10 @@ class ArmDriver(ABC):
         """
 
     @abstractmethod
-    def _run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
+    def _run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> bool:
         """Move on by cycles of 1 ms; before each, `control_cycle` sets the currents, held over the cycle.
+
+        False where the motion has no bounds.
 
         Args:
             order: what to do; its `elapsed` is that at the first cycle.

@@ -31,7 +31,6 @@ from youbot_dynamics.dynamics.arm import (
     stop_energy,
 )
 from youbot_dynamics.dynamics.thermal_motor import heat_rates
-from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.arm import _controller as controller
 from youbot_dynamics.simulation.arm._controller import CURRENT, STEP, Order, control_cycle
@@ -93,19 +92,10 @@ def warmer(heat: Vector, winding: float, housing: float, current: float) -> tupl
 def advance(
     mover: Mover, order: Order, controllers: Vector, cycles: int, state: Vector, memory: Vector, ledger: Vector
 ) -> int:
-    """Advance an arm of n joints by some cycles of 1 ms under one order.
+    """Advance an arm of n joints by some cycles of 1 ms under one order; returns how many were done.
 
-    Args:
-        mover: the arm.
-        order: for its controllers.
-        controllers: (n, 8) constants.
-        cycles: how many.
-        state: (n, 7), changed.
-        memory: (n, 5) of the controllers, changed.
-        ledger: (n, 3), added to.
-
-    Returns:
-        Number of cycles done; fewer than `cycles` where a motion has no bounds.
+    They are fewer where a motion has no bounds. The controllers' constants are (n, 8), their memory (n, 5) is changed,
+    as the state (n, 7) is; the ledger (n, 3) is added to.
     """
     n = state.shape[0]
     torque_of_current, heats = mover.torque_of_current, mover.heats
@@ -177,11 +167,7 @@ class ArmPlant(ArmDriver):
 
     End stops stand at the limits of its tree; their stiffness comes of the largest torques of the motors.
 
-    Args:
-        truth: the arm as it is.
-        robot: as its sheets describe it: gains of the controllers, constants and quanta of the driver.
-        seed: of the noise; equal seeds and calls give equal bits.
-        start: simulated time [s].
+    Args, besides those of `ArmDriver` but for its `model`:
         position: (n,) at the start [rad], the resting position by default.
 
     Raises:
@@ -232,14 +218,8 @@ class ArmPlant(ArmDriver):
     def _true(self, quantity: str) -> Vector:
         return self._state[:, _COLUMNS[quantity]].copy()
 
-    def _run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
-        done = advance(self._mover, order, controllers, steps, self._state, memory, self._ledger)
-        if done < steps:
-            raise InputError(
-                "motion of the arm",
-                got="values without bounds",
-                expected="true parameters that are physically possible",
-            )
+    def _run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> bool:
+        return advance(self._mover, order, controllers, steps, self._state, memory, self._ledger) == steps
 
     def _stored(self) -> float:
         return self.model.energy(self.state) + self._springs()

@@ -35,23 +35,18 @@ from youbot_dynamics.dynamics.mecanum_dynamics import WHEEL_SPEED_SCALE, frictio
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.roller_phase import RowConstants, write_row
 from youbot_dynamics.robot import Driver
-from youbot_dynamics.simulation.base._readings import WheelLoop, drive_wheels, loop_of
+from youbot_dynamics.simulation.base._readings import WheelLoop, drive_wheels, loop_of, quantised
 from youbot_dynamics.simulation.truth import BaseTruth
 
 _READ_RPM = 15.0  # of the motor: the velocity quantum of the driver
 
 
 def counted_wheel_speeds(driver: Driver, wheel_speeds: ArrayLike) -> Vector:
-    """Wheel speeds (4,) rounded to 1 motor rpm, 0.19 mm/s of travel; exact for a driver whose speeds have no quantum.
+    """Wheel speeds (4,) [rad/s] rounded to 1 motor rpm, 0.19 mm/s of travel, of the driver's velocity quantum of 15.
 
-    Args:
-        driver: its names and quanta; its velocity quantum is 15 motor rpm.
-        wheel_speeds: (4,) [rad/s].
-
-    Source: docs/robot_facts.md.
+    Exact for a driver whose speeds have no quantum. Source: docs/robot_facts.md.
     """
-    speeds, rpm = np.asarray(wheel_speeds, dtype=float), driver.velocity_quantum / _READ_RPM
-    return np.rint(speeds / rpm) * rpm if rpm > 0.0 else speeds.copy()
+    return quantised(np.asarray(wheel_speeds, dtype=float), driver.velocity_quantum / _READ_RPM)
 
 
 WHEEL_COUNT = 4  # of the youBot

@@ -188,10 +188,8 @@ class SimulatedBase(ABC):
 
     def command_wheels(self, wheel_speeds: ArrayLike, time: float | None = None) -> None:
         """Wheel speeds (n,) [rad/s] in the driver's signs; those that no motion explains make the wheels slip."""
-        speeds = array("wheel_speeds", wheel_speeds, (len(self._driver_base.radii),)) * np.array(
-            self.driver.command_sign
-        )
-        self._push(speeds, self.time if time is None else time)
+        speeds = array("wheel_speeds", wheel_speeds, (len(self._driver_base.radii),))
+        self._push(speeds * np.array(self.driver.command_sign), self.time if time is None else time)
 
     @abstractmethod
     def switch_motors(self, on: bool) -> None:

@@ -154,8 +154,8 @@ class BaseSampler:
         Both positive forward; the speeds are behind the true ones by the truth's `speed_lag`, to first order.
         """
         stamp = stamped(time, self.random.normal(), self._truth.stamp_jitter)
-        counted = _quantised(angles, self._driver.position_quantum)
-        speeds = _quantised(reported_speeds, self._driver.velocity_quantum)
+        counted = quantised(angles, self._driver.position_quantum)
+        speeds = quantised(reported_speeds, self._driver.velocity_quantum)
         step = self._base.twist(counted - self._last_angles)
         self._last_angles = counted
         self._odometry = dead_reckoned(self._odometry, step)
@@ -176,8 +176,9 @@ class BaseSampler:
         count = len(torques)
         noisy = torques / np.array(self._truth.wheel_torque_constant[:count])
         noisy += self._truth.effort_noise * self._extra.standard_normal(count)
-        return EffortReading(stamp, _quantised(noisy, EFFORT_QUANTUM) * np.array(self._driver.velocity_sign))
+        return EffortReading(stamp, quantised(noisy, EFFORT_QUANTUM) * np.array(self._driver.velocity_sign))
 
 
-def _quantised(values: Vector, quantum: float) -> Vector:
+def quantised(values: Vector, quantum: float) -> Vector:
+    """Values (n,) rounded to whole quanta; as they are where there is none."""
     return np.round(values / quantum) * quantum if quantum > 0.0 else values.copy()

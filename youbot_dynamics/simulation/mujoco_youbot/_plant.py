@@ -102,8 +102,8 @@ class ArmJoints:
         self._data.qpos[self._positions] = array("position of the arm", position, (len(self._positions),))
         self._data.qvel[self._speeds] = 0.0
 
-    def run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
-        """Move on by cycles of 1 ms, and with the arm all that is in the model, as `ArmDriver` does.
+    def run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> bool:
+        """Move on by cycles of 1 ms, and with the arm all that is in the model; see `ArmDriver`.
 
         Constants (n, 8) of the motor controllers; their memory (n, 5), changed.
         """
@@ -128,12 +128,7 @@ class ArmJoints:
             self._cycles += 1
             if self._cycles % _TOGETHER == 0:
                 self._warm_housings()
-        if not np.all(np.isfinite(self.speed)):
-            raise InputError(
-                "motion of the arm",
-                got="values without bounds",
-                expected="true parameters that are physically possible",
-            )
+        return bool(np.all(np.isfinite(self.speed)))
 
     def _warm_housings(self) -> None:
         """Carry the heat of the windings on, exactly while a winding keeps its temperature."""
@@ -148,9 +143,6 @@ class ContactPlant(ABC):
     """Wheels driven by the twin's motors (`drive_wheels`), whatever engine computes the contacts.
 
     The methods raise InputError for a wrong shape, a number that is not finite or a motion without bounds.
-
-    Args:
-        truth: the base.
     """
 
     def __init__(self, truth: BaseTruth) -> None:
@@ -240,11 +232,7 @@ _WHEELS = ("wheel_joint_fl", "wheel_joint_fr", "wheel_joint_bl", "wheel_joint_br
 class MujocoPlant(ContactPlant):
     """Base and arm on a floor, at rest at the origin.
 
-    Args:
-        truth: the base.
-        arm: bodies, friction and motors of the arm.
-        with_arm: whether the arm moves; else it is held as it lies, part of the base.
-        position: (n,) of the arm at the start [rad], folded to the stops by default.
+    Args, besides those of `contact_model`, whose `position` is also where an arm that moves begins:
         arm_speed_lag: time constant of the arm's speeds reported to the driver [s].
 
     Attributes:

@@ -82,8 +82,8 @@ class MujocoArm(ArmDriver):
         true: Vector = getattr(self._joints, quantity)
         return true
 
-    def _run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> None:
-        self._joints.run(order, controllers, memory, steps)
+    def _run(self, order: Order, controllers: Vector, memory: Vector, steps: int) -> bool:
+        return self._joints.run(order, controllers, memory, steps)
 
 
 class MujocoYoubot:
