@@ -191,10 +191,8 @@ class RecordedPath:
 def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[str, str]) -> RecordedPath | None:
     """Path of the last trajectory of a bag; without a trajectory, the path of the commanded twists.
 
-    Args:
-        recording: a bag of a base; without poses that are numbers there is no path.
-        signals: command and motion of the same bag.
-        chosen: role -> topic, given by the user.
+    Without poses that are numbers there is no path. The signals are those of the same bag; `chosen` is role -> topic,
+    given by the user.
     """
     exact = find_topic(recording, "ground_truth", chosen)
     odometry = find_topic(recording, "odom", chosen)

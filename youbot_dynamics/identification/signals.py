@@ -222,12 +222,8 @@ def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: st
 
     The command is a Twist or TwistStamped. The motion is the speed of odometry, its path if its speeds are all zero;
     the path of any other pose topic; else the only topic of odometry that has another name; or the yaw rate of a gyro,
-    with NaN for x and y. A path is that of the tracked frame along its own axes.
-
-    Args:
-        recording: the bag.
-        chosen: role -> topic, given by the user.
-        pose_topic: topic of the poses, which then takes precedence; "" to look for a motion.
+    with NaN for x and y. A path is that of the tracked frame along its own axes. `chosen` is role -> topic, given by
+    the user; a topic of the poses takes precedence, "" is to look for a motion.
 
     Raises:
         RecordingError: a required topic is missing, or command and motion share no clock.

@@ -42,13 +42,7 @@ class ArmSensors:
 
     @classmethod
     def of_robot(cls, robot: Robot, effort_noise: ArrayLike = 0.02, stamp_jitter: float = 3e-4) -> ArmSensors:
-        """Sensors of a robot's driver; its 50 Hz loop has a jitter of 0.3 to 2 ms.
-
-        Args:
-            robot: robot with the resolutions of its driver.
-            effort_noise: () or (n,) [N m].
-            stamp_jitter: [s].
-        """
+        """Sensors of a robot's driver, whose 50 Hz loop jitters by 0.3 to 2 ms; `effort_noise` () or (n,) is in N m."""
         positions, speeds = robot.arm_quanta()
         return cls(positions, speeds, np.asarray(effort_noise), stamp_jitter)
 

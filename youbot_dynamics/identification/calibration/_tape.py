@@ -257,12 +257,7 @@ def tape_program(kind: str, amount: float, base: Base, dt: float = 0.02) -> Prog
 
 
 def standstill(time: Vector, angles: Vector) -> float:
-    """Time for which the wheels have been standing by the last of some readings [s].
-
-    Args:
-        time: (m,) when the readings came [s].
-        angles: (m, n) of the wheels [rad].
-    """
+    """Time [s] for which the wheels have been standing by the last of readings at (m,) [s] of their angles (m, n)."""
     if len(time) < 2:
         return 0.0
     moving = _moving(time, angles)
@@ -283,13 +278,8 @@ def _moving(time: Vector, angles: Vector) -> Indices:
 def recorded_legs(recording: Recording, robot: Robot, count: int) -> list[Vector]:
     """Wheel angles (m, n) [rad] of the legs in a recording, in their order: all motion between two rests is a leg.
 
-    Args:
-        recording: with the states of the wheels.
-        robot: names and signs of the wheels.
-        count: of the legs that were measured.
-
     Raises:
-        RecordingError: no wheel states, or another number of whole legs.
+        RecordingError: no wheel states, or another number of whole legs than the `count` of those that were measured.
     """
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, {}), joints)

@@ -149,9 +149,7 @@ def check_clock(stamps: Vector, times: Vector) -> ClockCheck:
     Therefore jumps and drift are estimated from the lower envelope of L: minima over 2 s, and Theil-Sen through minima
     over bins. Queued messages that arrive faster than they were sent are late too; they are no clock jump.
 
-    Args:
-        stamps: (m,) [s], in the order of arrival; NaN throughout if no message carries one.
-        times: (m,) of reception [s], two or more.
+    Stamps (m,) [s] are NaN throughout if no message carries one; times (m,) of reception [s] are two or more.
     """
     stamped = bool(np.all(np.isfinite(stamps)))
     if not stamped or len(times) < _FEWEST:

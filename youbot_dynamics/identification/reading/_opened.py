@@ -134,12 +134,9 @@ def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]
 
 
 def find_topic(recording: Recording, role: str, chosen: Mapping[str, str]) -> str | None:
-    """Name of the topic for a role; None if the recording has none.
+    """Name of the topic for a role, a key of ROLES; None if the recording has none.
 
-    Args:
-        recording: where to look.
-        role: key of ROLES.
-        chosen: role -> topic, given by the user; it takes precedence and must exist.
+    `chosen` is role -> topic, given by the user; it takes precedence and must exist.
 
     Raises:
         RecordingError: several candidates (several robots in one bag), or the chosen topic is missing.
@@ -396,11 +393,7 @@ def _opened_log(path: Path, number: int, robot: Robot, options: Options) -> Open
 def open_recording(path: Path, number: int, robot: Robot, options: Options) -> Opened:
     """Open a bag (rosbag2 folder, .mcap, .db3, .bag), or a text log whose columns are described.
 
-    Args:
-        path: of the bag or log.
-        number: of the recording within the identification.
-        robot: robot that the recording must belong to.
-        options: how to read it.
+    Its `number` is that within the identification; it must belong to the robot.
 
     Raises:
         RecordingError: it cannot be read.

@@ -37,9 +37,7 @@ _UNLIKE = 20.0  # factor between commanded and measured speed that neither slip 
 def look_at(opened: Opened, robot: Robot) -> tuple[str, ...]:
     """Warnings about the joint states and wheel commands of a recording, except those that a stage reports as errors.
 
-    Args:
-        opened: the recording; a text log has no topics to check.
-        robot: joint names and signs.
+    A text log has no topics to check.
     """
     if opened.recording is None:
         return ()
