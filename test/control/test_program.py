@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +11,11 @@ import pytest
 from repository import ROOT
 
 from youbot_dynamics.control.trajectory import Program, read_program
+from youbot_dynamics.control.wheel_commands import limit_acceleration
 from youbot_dynamics.errors import ProgramError
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot_base import Base
 
 PROGRAMS = ROOT / "config" / "programs"
 BASE = load_robot().base
@@ -119,8 +123,60 @@ def test_a_program_beyond_the_limits_is_refused_with_a_time_scale_that_fits(prog
 
 def test_a_program_that_stops_abruptly_is_refused_at_its_last_line() -> None:
     ramp = np.minimum(np.arange(100) * 0.01, 0.3)
-    with pytest.raises(ProgramError, match="line 100: got an acceleration of 15 m/s2"):
+    with pytest.raises(ProgramError, match="line 100: got a deceleration of 15 m/s2; expected at most 1.5 m/s2"):
         Program("cliff", np.outer(ramp, [1.0, 0.0, 0.0]), DT).check(BASE)
+
+
+def up_and_down(axis: int, up: float, down: float, backwards: bool = False) -> Program:
+    """Speed along one axis grows by `up` [1/s2 of its unit], then fades by `down`."""
+    rising, falling = round(10.0 * down), round(10.0 * up)
+    speed = DT * np.append(up * np.arange(rising), down * np.arange(falling, 0, -1))
+    return Program("ramps", np.outer(-speed if backwards else speed, np.eye(3)[axis]), DT)
+
+
+# It may speed up by 1 m/s2 and 2 rad/s2 and brake by 1.5 m/s2 and 3 rad/s2; this one may brake by 0.5 of both.
+SOFT = replace(BASE, limits=replace(BASE.limits, deceleration=0.5, angular_deceleration=0.5))
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize(("axis", "up", "down"), [(0, 0.8, 1.4), (1, 0.8, 1.4), (2, 1.8, 2.8)])
+def test_a_program_may_brake_harder_than_it_may_speed_up(axis: int, up: float, down: float, backwards: bool) -> None:
+    up_and_down(axis, up, down, backwards).check(BASE)
+    with pytest.raises(ProgramError, match="acceleration of"):
+        up_and_down(axis, down, up, backwards).check(BASE)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize(
+    ("axis", "what"), [(0, "a deceleration"), (1, "a deceleration"), (2, "an angular deceleration")]
+)
+def test_a_program_that_brakes_harder_than_the_deceleration_is_refused(axis: int, what: str, backwards: bool) -> None:
+    program = up_and_down(axis, 0.4, 0.8, backwards)
+    with pytest.raises(ProgramError, match=f"got {what} of 0.8 .*; expected at most 0.5 ") as caught:
+        program.check(SOFT)
+    program.scaled(float(str(caught.value).rsplit("--time-scale", 1)[1])).check(SOFT)
+    up_and_down(axis, 0.8, 0.4, backwards).check(SOFT)
+
+
+@pytest.mark.parametrize("base", [BASE, SOFT], ids=["youbot", "soft"])
+def test_the_check_refuses_what_the_commander_would_hold_back(base: Base) -> None:
+    random = np.random.default_rng(0)
+    verdicts = []
+    for size in np.geomspace(0.002, 0.06, 200):
+        program = Program("random", size * random.standard_normal((2, 3)), DT)
+        lines = np.vstack([np.zeros(3), program.twists, np.zeros(3)])
+        followed = all(
+            np.allclose(limit_acceleration(line, before, base.limits, DT), line, rtol=0.0, atol=1e-12)
+            for before, line in pairwise(lines)
+        )
+        try:
+            program.check(base)
+            passed = True
+        except ProgramError:
+            passed = False
+        assert passed == followed, lines
+        verdicts.append(passed)
+    assert 20 < sum(verdicts) < 180
 
 
 @pytest.mark.parametrize("scale", [0.5, 2.0, 3.7])

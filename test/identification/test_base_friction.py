@@ -31,7 +31,7 @@ from youbot_dynamics.identification.base_friction import (
     estimate_coast_down,
 )
 from youbot_dynamics.identification.base_friction import _rows as half_windows
-from youbot_dynamics.identification.base_friction._fit import fit_friction, friction_sums
+from youbot_dynamics.identification.base_friction._fit import fit_friction, friction_sums, most_general
 from youbot_dynamics.identification.base_friction._rows import friction_rows
 from youbot_dynamics.identification.base_friction._signals import (
     AGAINST,
@@ -46,6 +46,7 @@ from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, TWIST, joint_state_cdr, twist_cdr
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot_base import WHEELS
 from youbot_dynamics.simulation.truth import BaseTruth, load_truth
 
 BASE = ROBOT.base.geometry.mecanum()
@@ -158,6 +159,19 @@ def test_instruments_are_worth_their_place():
     }
     off = {kind: np.abs(values / true - 1.0).max() for kind, values in found.items()}
     assert off[True] < 0.02 and off[False] > 1.5 * off[True]
+
+
+@pytest.mark.parametrize("each_wheel", [False, True])
+def test_the_coefficients_of_friction_are_the_first_unknowns(each_wheel: bool) -> None:
+    model = most_general(dataclasses.replace(MODEL, each_wheel=each_wheel))
+    names = [unknown.name for unknown in model.unknowns()]
+    assert names[: model.coefficients + 1] == [
+        "viscous_x",
+        "viscous_y",
+        "roller_coulomb",
+        *([f"wheel_coulomb_{wheel}" for wheel in WHEELS] if each_wheel else ["wheel_coulomb"]),
+        "missed_inertia_x",
+    ]
 
 
 # What the data cannot tell

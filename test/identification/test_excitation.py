@@ -94,6 +94,12 @@ def test_the_base_program_can_be_played_and_stays_in_its_room():
     np.testing.assert_allclose(program.twists[[0, -1]], 0.0, atol=1e-3)
 
 
+def test_the_base_program_brakes_as_softly_as_the_robot_must():
+    values = {"robot.base.limits.deceleration": 0.2, "robot.base.limits.angular_deceleration": 0.3}
+    soft = robot_from_values({**values_of(ROBOT), **values})
+    base_program(soft, 20.0, 1.0, 0.02, tries=3).check(soft.base)
+
+
 def test_the_base_program_tells_all_coefficients_of_friction_apart():
     model = base_model()
     program = base_program(ROBOT, 60.0, 1.0, 0.02, tries=40)

@@ -88,6 +88,13 @@ def test_bounds_of_nis_hold_what_is_drawn_from_the_filters_own_law() -> None:
     assert len(consistency(time[:0], time[:0], time[:0]).nis) == 0
 
 
+def test_the_bounds_of_nis_have_the_probability_of_all_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    random, time = np.random.default_rng(0), 0.01 * np.arange(40_000)
+    squares, readings = random.chisquare(5, len(time)), np.full(len(time), 5.0)
+    monkeypatch.setattr("youbot_dynamics.report._replay.CONFIDENCE", 0.5)
+    assert 0.3 <= consistency(time, squares, readings).within <= 0.7
+
+
 def test_a_plot_is_not_scaled_by_one_wild_value() -> None:
     values = np.sin(np.arange(1000.0))
     values[3] = 1e6

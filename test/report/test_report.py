@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -482,6 +483,14 @@ def test_words_and_lines_stand_out_from_the_paper(paper: str, k: int) -> None:
         bright, dark = sorted((luminance(paper), luminance(pair[k])), reverse=True)
         wanted = 4.5 if role in ("ink", "axis", "blue") else 3.0 if role != "grid" else 1.0
         assert (bright + 0.05) / (dark + 0.05) >= wanted, role
+
+
+def test_the_shades_of_a_correlation_are_the_colours_of_the_lines() -> None:
+    style = (files("youbot_dynamics") / "report/assets/page.css").read_text(encoding="utf-8")
+    for k, line in enumerate(style.splitlines()[:2]):
+        for shade, role in (("warm", "vermillion"), ("cold", "blue")):
+            channels = bytes.fromhex(drawing.PALETTE[role][k][1:])
+            assert f"--{shade}:{' '.join(map(str, channels))}" in line
 
 
 @pytest.mark.parametrize(

@@ -311,7 +311,7 @@ class Program:
         """Refuse a program that the base cannot follow.
 
         Raises:
-            ProgramError: names the line, the wheel speed or acceleration it needs, and the time scale that fits.
+            ProgramError: names the line, what it needs of the base, and the time scale that fits.
         """
         needs = self._needs(base)
         for what, values, limit, unit, _ in needs:
@@ -330,16 +330,23 @@ class Program:
         return float(np.ceil(self.time_scale * max(slower - 1e-9, 1.0) * 100.0) / 100.0)
 
     def _needs(self, base: Base) -> tuple[tuple[str, Vector, float, str, float], ...]:
-        """What it needs of the base: name, values, limit, unit, power of the slowdown by which the values fall."""
+        """What it needs of the base: name, values, limit, unit, power of the slowdown by which the values fall.
+
+        A change between two lines brakes where `wheel_commands.limit_acceleration` says so.
+        """
         limits = base.limits
         wheel = np.abs(self.twists @ base.geometry.mecanum().inverse_matrix.T).max(axis=1)
-        steps = np.diff(np.vstack([np.zeros(3), self.twists, np.zeros(3)]), axis=0) / self.dt
-        linear = np.hypot(steps[:, 0], steps[:, 1])
-        angular = np.abs(steps[:, 2])
+        twists = np.vstack([np.zeros(3), self.twists, np.zeros(3)])
+        steps = np.diff(twists, axis=0) / self.dt
+        linear, angular = np.hypot(steps[:, 0], steps[:, 1]), np.abs(steps[:, 2])
+        along = twists[:-1] * steps
+        slows, slows_turn = along[:, 0] + along[:, 1] < 0.0, along[:, 2] < 0.0
         return (
             ("a wheel speed", wheel, limits.wheel_speed, "rad/s", 1.0),
-            ("an acceleration", linear, limits.acceleration, "m/s2", 0.5),
-            ("an angular acceleration", angular, limits.angular_acceleration, "rad/s2", 0.5),
+            ("an acceleration", np.where(slows, 0.0, linear), limits.acceleration, "m/s2", 0.5),
+            ("a deceleration", np.where(slows, linear, 0.0), limits.deceleration, "m/s2", 0.5),
+            ("an angular acceleration", np.where(slows_turn, 0.0, angular), limits.angular_acceleration, "rad/s2", 0.5),
+            ("an angular deceleration", np.where(slows_turn, angular, 0.0), limits.angular_deceleration, "rad/s2", 0.5),
         )
 
 

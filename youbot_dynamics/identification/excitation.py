@@ -181,7 +181,7 @@ def base_program(robot: Robot, duration: float, room: float, dt: float, *, tries
     """Find a program of body twists for the friction of the base: forward, sideways and turning at once.
 
     Args:
-        robot: its limits of wheel speed and acceleration, and its inertia.
+        robot: its limits of wheel speed, acceleration and deceleration, and its inertia.
         duration: [s].
         room: largest distance from the start along either axis, computed without the turns [m].
         dt: duration of each line [s].
@@ -198,7 +198,9 @@ def base_program(robot: Robot, duration: float, room: float, dt: float, *, tries
     friction = FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia)
     limits, jacobian = base.limits, base.geometry.mecanum().inverse_matrix
     farthest = np.array([room, room, _TURN])
-    steepest = _SHARE * np.array([limits.acceleration, limits.acceleration, limits.angular_acceleration])
+    along = min(limits.acceleration, limits.deceleration)
+    turning = min(limits.angular_acceleration, limits.angular_deceleration)
+    steepest = _SHARE * np.array([along, along, turning])
     looked_at = np.arange(0.0, duration, _LOOKED_AT)
     places = friction.base.positions[:, 0]
     coefficients = friction.coefficients

@@ -94,13 +94,18 @@ def _return_large_blocks() -> None:
 
 @contextmanager
 def without_shared_memory() -> Iterator[None]:
-    """Make the first node of the process within it: its messages then go by UDP, also between processes of one machine.
+    """Make this process send all messages by UDP; its first node must be made within this context.
 
-    When a process joins, Fast DDS tests its ports in shared memory, each for up to 333 ms (eProsima/Fast-DDS issue
-    6535), and all publishers of the testing process wait meanwhile: /odom stopped for 1.2 s [seen]. Messages of our
-    size lose nothing by UDP. An environment variable selects it, but with the discovery range LOCALHOST rmw_fastrtps
-    makes transports of its own. So a hidden node makes the participant while no file may become as large as a segment:
-    Fast DDS then continues without, and its warning is suppressed. Where the variable is set already, it alone decides.
+    Why: Fast DDS sends between processes of one machine through shared memory. When another process joins, it tests
+    the ports of that process there, each for up to 333 ms (eProsima/Fast-DDS issue 6535). All publishers of the
+    testing process wait meanwhile: /odom stopped for 1.2 s [seen]. Messages of our size lose nothing by UDP.
+
+    How: the environment variable FASTDDS_BUILTIN_TRANSPORTS selects UDP. If it is set already, nothing else is done.
+    It is not enough: with the discovery range LOCALHOST, rmw_fastrtps ignores it and asks for shared memory itself.
+    Therefore that must fail. The first node of a process makes its participant, which all later nodes share. So a
+    hidden node is made first, while the process may write no file as large as a segment of shared memory. Fast DDS
+    then goes on with UDP alone; its warning is suppressed. The hidden node keeps the participant until the end of the
+    context, when the real nodes use it.
     """
     if _TRANSPORTS in os.environ:
         yield
@@ -126,8 +131,12 @@ def without_shared_memory() -> Iterator[None]:
 def _enlarge_receive_buffers() -> None:
     """Give each UDP socket of this process a receive buffer of 4 MB, or of net.core.rmem_max if that is less.
 
-    By default it is 208 kB: a trajectory of 300 kB that comes while the process waits for a core pushes joint states
-    out of it, and a reliable writer repeats a lost message only with its next heartbeat, up to 3 s later.
+    Why: the system keeps arriving messages in this buffer until the process has time to read them, and drops what does
+    not fit. The default of 208 kB is less than one trajectory of 300 kB. If such a trajectory arrives while the process
+    waits for a core, joint states are dropped. A reliable writer sends a dropped message again only after its next
+    heartbeat, up to 3 s later.
+
+    How: Fast DDS has made its sockets by now, so they are found among the open files of the process.
     """
     for entry in os.listdir("/proc/self/fd"):
         try:
@@ -262,9 +271,14 @@ def leave_imports_out_of_collection() -> None:
 
 
 def release_compiler() -> None:
-    """Give back the pages of LLVM where it is loaded: 67 MB of it stay mapped though all is compiled [measured].
+    """Give the memory of the compiler back to the system, once the nodes have been made and their code is compiled.
 
-    What is needed again comes back from the file; what this process has changed, as its relocations, stays.
+    Why: numba loads LLVM to compile, and 67 MB of that library stay in memory [measured], although it is hardly used
+    any more.
+
+    How: the pages of the library that are unchanged copies of its file are marked as not needed. If one is used again,
+    the system reads it from the file. Pages that this process has written, such as relocations, exist nowhere else and
+    stay.
     """
     if "llvmlite" not in sys.modules:
         return

@@ -13,7 +13,7 @@ from scipy.special import gammaincinv
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.estimation.replay import ArmReplay, JointSummary, sound_innovations
-from youbot_dynamics.identification.least_squares import whiteness
+from youbot_dynamics.identification.least_squares import CONFIDENCE, whiteness
 from youbot_dynamics.report import _drawing as drawing
 from youbot_dynamics.report._drawing import LineStyle
 from youbot_dynamics.report._page import page
@@ -55,7 +55,6 @@ _HEIGHT, _TWO_HIGH = 2.2, 3.4  # [in]
 _MOST = 500  # samples per line
 _WINDOWS = 100  # windows of a log over which NIS is averaged
 _FEWEST = 20  # messages in a window
-_PROBABILITY = 0.95
 _LEAST = 1e-3  # smaller values of NIS are drawn at this one
 _FARTHEST = 0.005  # share of a line that may lie outside a plot, on each side
 _NEAR_LIMIT = 20.0  # [K] distance to the limit below which the plot shows the limit of a winding
@@ -258,7 +257,7 @@ def consistency(time: Vector, squares: Vector, readings: Vector) -> Consistency:
     windows = max(1, min(_WINDOWS, len(time) // _FEWEST))
     parts = [part for part in np.array_split(np.arange(len(time)), windows) if len(part) and readings[part].sum() > 0]
     count = np.array([readings[part].sum() for part in parts])
-    tail = 0.5 * (1.0 - _PROBABILITY)
+    tail = 0.5 * (1.0 - CONFIDENCE)
     low, high = (2.0 * gammaincinv(0.5 * count, p) / count if len(parts) else count for p in (tail, 1.0 - tail))
     middles = np.array([0.5 * (time[part[0]] + time[part[-1]]) for part in parts])
     return Consistency(middles, np.array([squares[part].sum() for part in parts]) / count, low, high)

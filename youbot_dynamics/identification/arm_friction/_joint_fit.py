@@ -108,7 +108,8 @@ def joint_fit(fit: Fit, name: str, row: JointRows, explained: float, first: int,
 
 def total_friction(fit: Fit, name: str, row: JointRows, speed: float, first: int) -> Estimate:
     """Total friction at a speed from coefficients within their bounds; its interval is that without bounds."""
-    columns = np.array([1.0, speed, 0.0, 0.0, 0.0])
+    columns = np.zeros(len(PARTS))
+    columns[[PARTS.index("coulomb"), PARTS.index("viscous")]] = 1.0, speed
     if row.stribeck_speed > 0.0:
         columns[[PARTS.index("stribeck"), PARTS.index("bend")]] = np.ravel(
             stribeck_share(np.array([speed]), row.stribeck_speed)

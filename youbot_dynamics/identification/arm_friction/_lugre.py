@@ -191,7 +191,8 @@ def _friction_torque(
         if identification.model.weighed:
             columns += [np.sin(position[:, row.joint]), np.cos(position[:, row.joint])]
         bodies = np.column_stack(columns) @ values[len(columns) * joint : len(columns) * (joint + 1)]
-    viscous = values[len(values) - len(PARTS) * (len(identification.rows) - joint) + 1] * speed[:, row.joint]
+    first = len(values) - len(PARTS) * (len(identification.rows) - joint)
+    viscous = values[first + PARTS.index("viscous")] * speed[:, row.joint]
     friction: Vector = signals.torque[index, row.joint] - bodies - viscous
     friction[(time < middles[1]) | (time > middles[-2])] = np.nan
     return friction

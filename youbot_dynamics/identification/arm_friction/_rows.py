@@ -41,7 +41,8 @@ _BLOCK, _SHORTEST_BLOCK, _SPARE_BLOCKS = 1.0, 0.2, 12
 _OFFSET_SHARE = 0.3  # share of a constant not explained by weight and friction that an offset needs
 
 
-# Unknowns of the friction of a joint; "bend" is stribeck times the error of log(v_s)
+# Unknowns of the friction of a joint; "bend" is stribeck times the error of log(v_s). `_joint_fit` refers to the first
+# three by their position, and "bend" is last, since it is no result.
 PARTS = ("coulomb", "viscous", "stribeck", "offset", "bend")
 # Nodes in a window, -1 to 1, and weights of a quadrature for means with the weight of `_windows`, (1 - x^2)^2
 _NODES, _NODE_WEIGHTS = roots_gegenbauer(5, 2.5)

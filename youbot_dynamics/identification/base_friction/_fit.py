@@ -209,7 +209,7 @@ def estimate_base_friction(recordings: Sequence[FrictionSignals], model: Frictio
     return with_model_errors(friction, sums_of)
 
 
-_UNITS = {"viscous_x": "1/s", "viscous_y": "1/s", "roller_coulomb": "m/s2", "wheel_coulomb": "m2/s2"}
+_UNITS = {"N s/m": "1/s", "N": "m/s2", "N m": "m2/s2"}  # of a coefficient -> of one over a mass
 
 
 def estimate_coast_down(
@@ -254,7 +254,7 @@ def fit_coast_down(parts: Sequence[BlockSums], model: FrictionModel) -> BaseFric
     """Friction over effective mass from the sums of one or many recordings; refused if there are none."""
     mass = _mass_forward(model)
     unknowns = tuple(
-        replace(one, name=f"{one.name}_over_mass", unit=_UNITS[one.name], resolution=one.resolution / mass)
+        replace(one, name=f"{one.name}_over_mass", unit=_UNITS[one.unit], resolution=one.resolution / mass)
         for one in model.unknowns()[: model.coefficients]
     )
     reason = "no span with the motors off; needed: eight or more in which the base coasts to rest"

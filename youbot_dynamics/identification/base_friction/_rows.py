@@ -276,17 +276,20 @@ class FrictionModel:
     @property
     def coefficients(self) -> int:
         """Number of friction coefficients, the first of the unknowns."""
-        return 3 + (len(self.wheel_names) if self.each_wheel else 1)
+        return len(self._friction())
 
-    def unknowns(self) -> tuple[Unknown, ...]:
-        """Unknowns p in the order of the columns."""
+    def _friction(self) -> list[Unknown]:
         coulomb = [f"wheel_coulomb_{name}" for name in self.wheel_names] if self.each_wheel else ["wheel_coulomb"]
-        unknowns = [
+        return [
             Unknown("viscous_x", "N s/m", low=0.0, resolution=0.5, unexcited=_FORWARD),
             Unknown("viscous_y", "N s/m", low=0.0, resolution=0.5, unexcited=_SIDEWAYS),
             Unknown("roller_coulomb", "N", low=0.0, resolution=0.02, unexcited=_SIDEWAYS),
             *(Unknown(name, "N m", low=0.0, resolution=0.005, unexcited="no wheel ever turned") for name in coulomb),
         ]
+
+    def unknowns(self) -> tuple[Unknown, ...]:
+        """Unknowns p in the order of the columns."""
+        unknowns = self._friction()
         steady = "the robot never changed its speed on this axis"
         no_command = "no command is known, or its acceleration never changed on this axis"
         axes = (("x", "kg"), ("y", "kg"), ("yaw", "kg m2"))

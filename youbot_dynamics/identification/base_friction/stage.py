@@ -227,8 +227,9 @@ def _curves(friction: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[
     target = np.concatenate([piece.target for piece in pieces])
     modelled, half_width = table @ np.nan_to_num(fit.values), fit.band(table)
     # Roller friction has no effect on the rows of x, viscous_x none on those of y, see `FrictionModel.columns`.
-    along = (table[:, 1] == 0.0) & (table[:, 2] == 0.0)
-    across = (table[:, 0] == 0.0) & ~along
+    acts = {unknown.name: table[:, k] != 0.0 for k, unknown in enumerate(fit.unknowns)}
+    along = ~acts["viscous_y"] & ~acts["roller_coulomb"]
+    across = ~acts["viscous_x"] & ~along
     curves = []
     for rows, (direction, unit) in zip((along, across, ~along & ~across), _AXES, strict=True):
         shown = np.flatnonzero(rows)

@@ -11,7 +11,8 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 
 IDENTIFIED = "identified"
-# For the intervals of all stages except the thermal one, whose errors are known: see `_HALF_WIDTH` there.
+# Probability of the intervals of all stages. Where the scatter between blocks gives the errors, quantiles are of
+# Student's t; where they are known, as in the thermal stage, of the normal distribution.
 CONFIDENCE = 0.95
 # A value with a larger relative half-width is not useful.
 WIDEST_SHARE = 0.5
