@@ -152,6 +152,31 @@ def test_no_command_in_the_bag(tmp_path):
     assert "wheel_commands" in line and "cmd_vel" in line
 
 
+def test_a_robot_at_rest_is_told_in_a_few_words_that_nothing_was_driven(tmp_path):
+    with BagWriter(tmp_path / "rest", {}) as writer:
+        for k in range(24):
+            writer.add_topic(f"/arm_1/topic_{k}", JOINT_STATE)
+            writer.write(f"/arm_1/topic_{k}", joint_state_cdr(ORIGIN, ["finger"], position=[0.0]), ORIGIN)
+        writer.add_topic("/driver/joint_states", JOINT_STATE)
+        for k in range(1000):
+            sent = ORIGIN + k * SECOND // 50
+            writer.write("/driver/joint_states", joint_state_cdr(sent, WHEELS, position=[0.001] * 4), sent)
+    line = refusal("identify", tmp_path / "rest", "--out", tmp_path / "found")
+    expected = "got no message on wheel_commands, driver/cmd_vel or cmd_vel; record while `youbot play excitation` runs"
+    assert f"nothing was driven in {tmp_path / 'rest'}: {expected}" in line and len(line) < 300 + len(str(tmp_path))
+
+
+def test_few_topics_are_listed_for_what_is_missing(tmp_path):
+    with BagWriter(tmp_path / "bag", {}) as writer:
+        for k in range(24):
+            writer.add_topic(f"/arm_1/topic_{k}", JOINT_STATE)
+            writer.write(f"/arm_1/topic_{k}", joint_state_cdr(ORIGIN, ["finger"], position=[0.0]), ORIGIN)
+    line = refusal("identify", tmp_path / "bag", "--out", tmp_path / "found", "--only", "delay")
+    assert line.count("/arm_1/topic_") == 8 and " with finger; and 16 more)" in line
+    line = refusal("identify", tmp_path / "bag", "--out", tmp_path / "found", "--only", "body")
+    assert line.count("/arm_1/topic_") == 8 and " and 16 more)" in line
+
+
 def test_two_robots_in_one_bag(tmp_path):
     with BagWriter(tmp_path / "bag", {}) as writer:
         for name in ("/a", "/b"):
