@@ -287,6 +287,15 @@ def test_program_that_cannot_be_driven(tmp_path, content, words):
     assert all(word in line for word in (program.name.removesuffix(".txt"), *words)), line
 
 
+@pytest.mark.parametrize(
+    "words", [("combined", "--duration", "30"), ("combined", "--room", "1"), ("arm_excitation", "--room", "2")]
+)
+def test_a_program_takes_no_number_that_it_would_ignore(words):
+    line = refusal("play", *words)
+    assert f"{words[1]} with {words[0]}: got {words[2]}; expected it for excitation" in line
+    assert "leave it out" in line and ("--time-scale slows" in line) == (words[1] == "--duration")
+
+
 def test_play_without_a_robot_says_how_to_start_one():
     pytest.importorskip("rclpy")
     assert "youbot bringup" in refusal("play", "combined")

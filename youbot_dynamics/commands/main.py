@@ -252,13 +252,10 @@ def _add_play(verbs) -> None:
     parser.add_argument(
         "--time-scale", type=float, default=1.0, help="factor by which to slow down the path (default: 1)"
     )
-    parser.add_argument(
-        "--duration", type=float, default=60.0, help="duration of an excitation [s], 20 to 600 (default: 60)"
-    )
+    parser.add_argument("--duration", type=float, help="duration of an excitation [s], 20 to 600 (default: 60)")
     parser.add_argument(
         "--room",
         type=float,
-        default=1.0,
         help="largest distance of an excitation of the base from its start [m] (default: 1)",
     )
     parser.add_argument(
@@ -446,7 +443,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.verb == "play":
         from youbot_dynamics.commands._excitation import check_numbers, write_excitation
 
-        check_numbers(given)
+        given.duration, given.room = check_numbers(given)
         if given.write is not None:
             return write_excitation(given)
     ros = _ros_arguments(given)
