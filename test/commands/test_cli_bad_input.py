@@ -191,6 +191,9 @@ def test_recording_of_another_robot(tmp_path):
     bag = write_bag(tmp_path / "bag", robot_id="other")
     line = refusal("identify", bag, "--out", tmp_path / "found")
     assert "'other'" in line and "'youbot'" in line
+    mine = write_bag(tmp_path / "mine")
+    line = refusal("identify", mine, "--out", tmp_path / "found", "--robot-file", "rosbot_xl")
+    assert "got robot 'youbot'; expected robot 'rosbot_xl'; name its robot with --robot-file (without it:" in line
 
 
 def test_too_short_a_recording(tmp_path):
@@ -263,6 +266,9 @@ def test_bringup_refuses_a_missing_result_and_one_of_another_robot(tmp_path):
     other.write_text("/**:\n  ros__parameters:\n    robot:\n      robot_id: other\n")
     line = refusal("bringup", "--result-file", other)
     assert "'other'" in line and "'youbot'" in line
+    mine = write_bag(tmp_path / "mine")
+    line = refusal("identify", mine, "--out", tmp_path / "found", "--robot-file", "rosbot_xl")
+    assert "got robot 'youbot'; expected robot 'rosbot_xl'; name its robot with --robot-file (without it:" in line
 
 
 @pytest.mark.parametrize(

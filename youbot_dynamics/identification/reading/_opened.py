@@ -432,6 +432,6 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
             f"recording {path}",
             got=f"robot '{opened.robot_id}'",
             expected=f"robot '{robot.robot_id}'",
-            remedy="use the parameter file of its own robot: --params-file",
+            remedy="name its robot with --robot-file (without it: the youBot), or its own file with --params-file",
         )
     return opened
