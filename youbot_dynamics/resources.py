@@ -40,7 +40,16 @@ def robot_path(name: str) -> Path | None:
         got = "a path that is not a file" if path.exists() else "no such file"
         expected = "a robot of the package by its name, such as rosbot_xl, or the path of a robot file"
         raise ResourceError(f"robot file {name}", got=got, expected=expected, remedy="check the path")
-    return _resource_path("config/robots", name if name.endswith(".yaml") else f"{name}.yaml")
+    known = [file.removesuffix(".yaml") for file in _present(list(_share_folders()), "config/robots", ".yaml")]
+    stem = name.removesuffix(".yaml")
+    if known and stem not in known:
+        raise ResourceError(
+            f"robot file {name}",
+            got="no such robot of the package, and no such file here",
+            expected=f"one of {', '.join(known)}, or the path of your own file",
+            remedy=did_you_mean(stem, known),
+        )
+    return _resource_path("config/robots", f"{stem}.yaml")
 
 
 def program_path(name: str) -> Path:

@@ -114,7 +114,8 @@ class Driver:
         for what in ("wheel_joints", "position_sign", "velocity_sign", "command_sign", "array_order"):
             if (count := len(getattr(self, what))) != len(wheels):
                 got, expected = f"{count} elements", f"{len(wheels)}, as robot.driver.drive_angles"
-                raise ParameterError(f"parameter robot.driver.{what}", got=got, expected=expected)
+                remedy = "give each wheel one; omni wheels need wheel_distance and drive_angles of robot.driver too"
+                raise ParameterError(f"parameter robot.driver.{what}", got=got, expected=expected, remedy=remedy)
         if set(self.array_order) != set(wheels):
             got, expected = ", ".join(self.array_order), f"{', '.join(wheels)} in any order"
             raise ParameterError("parameter robot.driver.array_order", got=got, expected=expected)
@@ -233,8 +234,8 @@ def load_robot(
 
     Raises:
         ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, a joint without
-            values, a robot file without any, or a result that belongs to another robot; names the file, and the line of
-            a parameter.
+            values, a robot file without any, a robot file given as result file, or a result that belongs to another
+            robot; names the file, and the line of a parameter.
 
     Example:
         >>> yd.load_robot().base.limits.deceleration
@@ -247,6 +248,13 @@ def load_robot(
     if robot_file is not None and not facts:
         expected, remedy = f"/**: ros__parameters: {PREFIX}: NAME: VALUE", "without a robot file it would be the youBot"
         raise ParameterError(f"robot file {robot_file}", got="nothing about a robot", expected=expected, remedy=remedy)
+    if own := next((name for name in result if name.startswith((f"{PREFIX}.driver.", f"{PREFIX}.has_arm"))), ""):
+        raise ParameterError(
+            f"result file {result_file}",
+            got=f"a robot file: it has {own}",
+            expected="result.yaml of youbot identify",
+            remedy="give it as robot_file=, or on the command line as --robot-file",
+        )
     for path, values in zip(files, (facts, result, params), strict=True):
         if path is not None and _URDF in values and (beside := path.absolute().parent / str(values[_URDF])).is_file():
             values[_URDF] = str(beside)

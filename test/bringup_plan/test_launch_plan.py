@@ -107,7 +107,9 @@ def test_stabilize_false_leaves_the_tracker_out():
     process = by_name(stabilize="false")["odometry"]
     assert process.node_names == ("odometry",)
     assert "stabilize:=false" in process.arguments
-    assert by_name(stabilize=True)["odometry"].node_names == ("odometry", "trajectory_tracker")
+    both = by_name(stabilize=True)["odometry"]
+    assert both.node_names == ("odometry", "trajectory_tracker")
+    assert (process.title, both.title) == ("odometry", "odometry with trajectory_tracker")
 
 
 def test_estimate_arm_false_leaves_the_arms_filter_out():

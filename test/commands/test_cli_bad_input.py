@@ -152,6 +152,31 @@ def test_no_command_in_the_bag(tmp_path):
     assert "wheel_commands" in line and "cmd_vel" in line
 
 
+def test_a_robot_at_rest_is_told_in_a_few_words_that_nothing_was_driven(tmp_path):
+    with BagWriter(tmp_path / "rest", {}) as writer:
+        for k in range(24):
+            writer.add_topic(f"/arm_1/topic_{k}", JOINT_STATE)
+            writer.write(f"/arm_1/topic_{k}", joint_state_cdr(ORIGIN, ["finger"], position=[0.0]), ORIGIN)
+        writer.add_topic("/driver/joint_states", JOINT_STATE)
+        for k in range(1000):
+            sent = ORIGIN + k * SECOND // 50
+            writer.write("/driver/joint_states", joint_state_cdr(sent, WHEELS, position=[0.001] * 4), sent)
+    line = refusal("identify", tmp_path / "rest", "--out", tmp_path / "found")
+    expected = "got no message on wheel_commands, driver/cmd_vel or cmd_vel; record while `youbot play excitation` runs"
+    assert f"nothing was driven in {tmp_path / 'rest'}: {expected}" in line and len(line) < 300 + len(str(tmp_path))
+
+
+def test_few_topics_are_listed_for_what_is_missing(tmp_path):
+    with BagWriter(tmp_path / "bag", {}) as writer:
+        for k in range(24):
+            writer.add_topic(f"/arm_1/topic_{k}", JOINT_STATE)
+            writer.write(f"/arm_1/topic_{k}", joint_state_cdr(ORIGIN, ["finger"], position=[0.0]), ORIGIN)
+    line = refusal("identify", tmp_path / "bag", "--out", tmp_path / "found", "--only", "delay")
+    assert line.count("/arm_1/topic_") == 8 and " with finger; and 16 more)" in line
+    line = refusal("identify", tmp_path / "bag", "--out", tmp_path / "found", "--only", "body")
+    assert line.count("/arm_1/topic_") == 8 and " and 16 more)" in line
+
+
 def test_two_robots_in_one_bag(tmp_path):
     with BagWriter(tmp_path / "bag", {}) as writer:
         for name in ("/a", "/b"):
@@ -166,6 +191,9 @@ def test_recording_of_another_robot(tmp_path):
     bag = write_bag(tmp_path / "bag", robot_id="other")
     line = refusal("identify", bag, "--out", tmp_path / "found")
     assert "'other'" in line and "'youbot'" in line
+    mine = write_bag(tmp_path / "mine")
+    line = refusal("identify", mine, "--out", tmp_path / "found", "--robot-file", "rosbot_xl")
+    assert "got robot 'youbot'; expected robot 'rosbot_xl'; name its robot with --robot-file (without it:" in line
 
 
 def test_too_short_a_recording(tmp_path):
@@ -238,6 +266,9 @@ def test_bringup_refuses_a_missing_result_and_one_of_another_robot(tmp_path):
     other.write_text("/**:\n  ros__parameters:\n    robot:\n      robot_id: other\n")
     line = refusal("bringup", "--result-file", other)
     assert "'other'" in line and "'youbot'" in line
+    mine = write_bag(tmp_path / "mine")
+    line = refusal("identify", mine, "--out", tmp_path / "found", "--robot-file", "rosbot_xl")
+    assert "got robot 'youbot'; expected robot 'rosbot_xl'; name its robot with --robot-file (without it:" in line
 
 
 @pytest.mark.parametrize(
@@ -260,6 +291,15 @@ def test_program_that_cannot_be_driven(tmp_path, content, words):
         program.write_text(content)
     line = refusal("play", program)
     assert all(word in line for word in (program.name.removesuffix(".txt"), *words)), line
+
+
+@pytest.mark.parametrize(
+    "words", [("combined", "--duration", "30"), ("combined", "--room", "1"), ("arm_excitation", "--room", "2")]
+)
+def test_a_program_takes_no_number_that_it_would_ignore(words):
+    line = refusal("play", *words)
+    assert f"{words[1]} with {words[0]}: got {words[2]}; expected it for excitation" in line
+    assert "leave it out" in line and ("--time-scale slows" in line) == (words[1] == "--duration")
 
 
 def test_play_without_a_robot_says_how_to_start_one():

@@ -79,6 +79,7 @@ def test_what_a_base_without_wheels_refuses_is_shown_as_a_result(tmp_path, chang
 
 def test_the_reason_of_a_base_without_wheels_comes_first(tmp_path):
     short = refusal(write_rows(tmp_path / "short", rows_of("/cmd_vel", "/odom", until=15.0)))
+    assert f" readings in {tmp_path / 'short'}; expected 20 s or more, with 100 readings or more; drive longer" in short
     assert short.startswith("response of x: got ") and "drive longer; for a response of the wheels: " in short
     alone = [row for row in rows_of("/cmd_vel", "/odom") if row[1] == "/odom"]
     assert "got no command (topics: /odom); expected cmd_vel" in refusal(write_rows(tmp_path / "alone", alone))

@@ -15,6 +15,7 @@ from stage_bags import WHEELS, Row, arm_rows, base_rows, joint_state_cdr, nanose
 from youbot_dynamics.errors import IdentificationError, OutputError, RecordingError, YoubotDynamicsError
 from youbot_dynamics.identification.pipeline import Identification, identify
 from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.recording.message_types import odometry_cdr
 from youbot_dynamics.report import write_outputs
 from youbot_dynamics.robot import load_robot
 
@@ -187,3 +188,45 @@ def test_spans_with_the_motors_off_are_checked(bag, tmp_path, capsys, span):
     assert exit_code("identify", bag, "--out", tmp_path, f"--motors-off={span}") == 1
     assert "BEGIN before END" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--pose-topic", "/nope"), "--pose-topic /nope in {bag}: got no such topic; expected one of /odom; correct"),
+        (
+            ("--topic", "wheel_states=/nope"),
+            "wheel_states=/nope in {bag}: got no such topic; expected one of /driver/joi",
+        ),
+        (("--topic", "wheel_states=/odom"), "got a topic of type nav_msgs/msg/Odometry; expected one of /driver/joi"),
+        (("--topic", "ground_truth=/wheel_commands"), "got a topic of type sensor_msgs/msg/JointState; expected one"),
+        (("--topic", "imu=/nope"), "expected a topic of type sensor_msgs/msg/Imu, which it lacks; record such a topic"),
+        (("--motors-off", "5,6", "--motors-off", "500,600"), "--motors-off 500,600 in {bag}: got a recording of"),
+    ],
+)
+def test_a_choice_that_no_recording_has_ends_the_command(chosen_bag, tmp_path, capsys, words, told):
+    out = tmp_path / "found"
+    assert exit_code("identify", chosen_bag, "--only", "delay", "--out", out, *words) == 1
+    assert told.format(bag=chosen_bag) in (said := capsys.readouterr().err), said
+    assert not out.exists()
+
+
+@pytest.fixture(scope="module")
+def chosen_bag(folder, rows) -> Path:
+    """A drive with odometry beside the wheels."""
+    cdr = odometry_cdr(nanoseconds(0.1), "odom", "base_footprint", np.zeros(3), np.zeros(3))
+    return write_rows(folder / "chosen", [*rows, (0.1, "/odom", "nav_msgs/msg/Odometry", cdr)])
+
+
+def test_a_choice_that_one_of_two_recordings_has_is_used(chosen_bag, bag, tmp_path):
+    options = Options(pose_topic="/odom")
+    assert identify([bag, chosen_bag], ROBOT, options, only=("delay",)).result.complete
+    with pytest.raises(RecordingError, match="--pose-topic /nope in .*drive and 1 more recordings: got no such topic"):
+        identify([bag, chosen_bag], ROBOT, Options(pose_topic="/nope"), only=("delay",))
+
+
+def test_a_topic_chosen_for_a_log_without_topics_is_refused(tmp_path):
+    np.savetxt(tmp_path / "log.csv", np.column_stack([0.02 * np.arange(500)] + 2 * [np.sin(np.arange(500))]))
+    columns = "time,command.wheel,measured.wheel"
+    with pytest.raises(RecordingError, match="--pose-topic /pose in .*: got a text log of channels"):
+        identify([tmp_path / "log.csv"], ROBOT, Options(columns=columns, pose_topic="/pose"))

@@ -55,6 +55,13 @@ def pose(observer: Observer) -> np.ndarray:
     return pose_vector(observer.received["ground_truth"][-1].pose.pose)
 
 
+def test_nobody_is_asked_to_mark_the_floor_before_wheel_positions_arrive():
+    command = [sys.executable, "-m", "youbot_dynamics.commands.main", "calibrate", "--tape"]
+    done = subprocess.run(command, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 1 and "got no positions of the wheels; start the robot" in done.stderr
+    assert "Enter" not in done.stderr
+
+
 def test_measured_ends_of_three_legs_give_the_twins_geometry(tmp_path):
     (tmp_path / "own.yaml").write_text(f"/**/mock_youbot:\n  ros__parameters:\n    seed: {SEED}\n")
     written = tmp_path / "geometry.yaml"

@@ -50,13 +50,32 @@ def test_a_robot_is_found_by_name_or_path_and_a_wrong_name_lists_them_all(tmp_pa
     own.write_text("/**:\n  ros__parameters:\n    robot:\n      base:\n        mass: 6.5\n")
     assert yd.load_robot(robot_file=robot_path(str(own))).base.mass == 6.5
     assert robot_path("") is None
-    with pytest.raises(ResourceError, match=", ".join(f"{name}.yaml" for name in ROBOTS)):
+    with pytest.raises(ResourceError, match=f"expected one of {', '.join(ROBOTS)}, or the path of your own file"):
         robot_path("rosbot")
-    with pytest.raises(ResourceError, match=r"did you mean rosbot_xl.yaml\?"):
+    with pytest.raises(ResourceError, match=r"robot file rosbotxl: got no such robot .*; did you mean rosbot_xl\?$"):
         robot_path("rosbotxl")
     for name, got in ((str(tmp_path / "none.yaml"), "no such file"), (str(tmp_path), "a path that is not a file")):
         with pytest.raises(ResourceError, match=f"robot file {name}: got {got}; expected a robot of the package"):
             robot_path(name)
+
+
+def test_an_omni_robot_whose_driver_has_no_angles_is_told_what_to_set(tmp_path):
+    own = tmp_path / "my_omni.yaml"
+    text = robot_path("robotino_2").read_text()
+    below = text.index("      driver:")
+    driver = [line for line in text[below:].splitlines() if not line.strip().startswith(("wheel_dist", "drive_ang"))]
+    own.write_text(text[:below] + "\n".join(driver))
+    with pytest.raises(
+        ParameterError, match=r"wheel_joints: got 3 .*; omni wheels need wheel_distance and drive_angles"
+    ):
+        yd.load_robot(robot_file=own)
+
+
+def test_a_robot_file_in_the_place_of_a_result_is_told_where_it_belongs():
+    with pytest.raises(
+        ParameterError, match=r"robotino_2.yaml: got a robot file: it has robot.*give it as robot_file="
+    ):
+        yd.load_robot(robot_path("robotino_2"))
 
 
 def test_an_array_that_does_not_name_each_wheel_is_refused(tmp_path):

@@ -76,6 +76,11 @@ class Process:
         """Command-line tokens behind the executable."""
         return (*self.words, "--ros-args", *self.ros_arguments)
 
+    @property
+    def title(self) -> str:
+        """Its name, with those of the further nodes in it."""
+        return " with ".join(part for part in (self.executable, ", ".join(self.node_names[1:])) if part)
+
     def loss(self, code: int | None, restarted: int) -> tuple[str, bool]:
         """Report on its end with an exit code, and whether it is started again after `RESTART_PAUSE`.
 

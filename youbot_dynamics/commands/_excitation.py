@@ -11,17 +11,26 @@ from youbot_dynamics.identification.excitation import ARM, BASE, arm_motion, bas
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot
 
+_DURATION, _ROOM = 60.0, 1.0  # of an excitation, unless given [s], [m]
 _SHORTEST_LINE, _LONGEST_LINE = 0.001, 0.1  # [s]
 _FASTEST, _SLOWEST = 0.1, 1000.0  # bounds of --time-scale
 
 
-def check_numbers(given: argparse.Namespace) -> None:
-    """Check the numbers before the search for a motion.
+def check_numbers(given: argparse.Namespace) -> tuple[float, float]:
+    """Check the numbers before the search for a motion; return duration [s] and room [m] of an excitation.
 
     Raises:
-        ProgramError: --dt is too long for an excitation, the time scale is out of range, or a time scale was given for
-            the arm, whose excitation has a fixed speed.
+        ProgramError: --dt is too long for an excitation, the time scale is out of range, a time scale was given for
+            the arm, whose excitation has a fixed speed, or duration or room for a program that has its own.
     """
+    for option, programs in (("duration", (BASE, ARM)), ("room", (BASE,))):
+        if (value := getattr(given, option)) is not None and given.program not in programs:
+            raise ProgramError(
+                f"--{option} with {given.program}",
+                got=f"{value:g}",
+                expected=f"it for {' or '.join(programs)} alone",
+                remedy="leave it out" + "; --time-scale slows a path down" * (option == "duration"),
+            )
     if given.program == BASE and not _SHORTEST_LINE <= given.dt <= _LONGEST_LINE:
         expected = f"{_SHORTEST_LINE:g} to {_LONGEST_LINE:g} s for an excitation"
         raise ProgramError("--dt", got=f"{given.dt:g} s", expected=expected)
@@ -30,6 +39,10 @@ def check_numbers(given: argparse.Namespace) -> None:
     if given.program == ARM and given.time_scale != 1.0:
         remedy = "leave it out, or choose another --duration"
         raise ProgramError(f"--time-scale with {ARM}", got=f"{given.time_scale:g}", expected="1", remedy=remedy)
+    return (
+        _DURATION if given.duration is None else given.duration,
+        _ROOM if given.room is None else given.room,
+    )
 
 
 def write_excitation(given: argparse.Namespace) -> int:

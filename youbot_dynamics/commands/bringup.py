@@ -47,7 +47,7 @@ def bringup(options: BringupOptions) -> int:
     environment = {**os.environ, **network(options.robot, os.environ)}
     interrupted = StopFlag()
     fleet = _Fleet(processes, environment, options.namespace)
-    announce(f"started {', '.join(p.executable for p in processes)}; Ctrl-C stops them")
+    announce(f"started {', '.join(p.title for p in processes)}; Ctrl-C stops them")
     ended = ""
     while not interrupted.set and not ended:
         time.sleep(_LOOK)

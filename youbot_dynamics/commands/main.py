@@ -249,8 +249,10 @@ def _add_play(verbs) -> None:
     )
     _number(parser, "--dt", 0.02, "time for which each line is commanded [s]")
     _number(parser, "--time-scale", 1.0, "factor by which to slow down the path")
-    _number(parser, "--duration", 60.0, "duration of an excitation [s], 20 to 600")
-    _number(parser, "--room", 1.0, "largest distance of an excitation of the base from its start [m]")
+    parser.add_argument("--duration", type=float, help="duration of an excitation [s], 20 to 600 (default: 60)")
+    parser.add_argument(
+        "--room", type=float, help="largest distance of an excitation of the base from its start [m] (default: 1)"
+    )
     parser.add_argument(
         "--write",
         type=_path,
@@ -429,7 +431,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.verb == "play":
         from youbot_dynamics.commands._excitation import check_numbers, write_excitation
 
-        check_numbers(given)
+        given.duration, given.room = check_numbers(given)
         if given.write is not None:
             return write_excitation(given)
     ros = _ros_arguments(given)

@@ -21,6 +21,7 @@ from youbot_dynamics.identification.reading import (
     find_pose_topic,
     find_topic,
     find_wheel_states,
+    listed,
     times_of,
 )
 from youbot_dynamics.kinematics import planar
@@ -139,6 +140,8 @@ class HeldCommand:
 # The receive times of an unstamped command can be used only if they share a clock with the stamps of the motion.
 _WORST_CLOCK_OFFSET = 1.0  # [s]
 _ONE_CLOCK = 0.03  # [s] difference of the clocks of two stamps above which the receive times are better
+_AT_REST = 0.1  # [rad] largest turn of a wheel that counts as rest
+_MOST_PROPOSED = 3  # topics of another name that are proposed
 _SIGN_SPEED = 0.1  # width of the smoothed sign function of wheel friction [rad/s]
 
 
@@ -175,7 +178,9 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     base = robot.base.geometry.mecanum()
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
-    role, topic = _topic_of(recording, ("wheel_commands", "driver_cmd_vel", "cmd_vel"), "command", chosen)
+    angles = states.position[np.all(np.isfinite(states.position), axis=1)]
+    at_rest = len(angles) > 0 and bool(np.all(np.ptp(angles, axis=0) < _AT_REST))
+    role, topic = _topic_of(recording, ("wheel_commands", "driver_cmd_vel", "cmd_vel"), "command", chosen, at_rest)
     if role == "wheel_commands":
         commands = recording.joint_states(topic, joints)
         stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(commands.stamp)))
@@ -278,18 +283,34 @@ def _body_motion(
     return poses, path, not odometry
 
 
-def _topic_of(recording: Recording, roles: Sequence[str], what: str, chosen: Mapping[str, str]) -> tuple[str, str]:
-    """First of some roles that the recording has, and its topic; a RecordingError if it has none of them."""
+def _topic_of(
+    recording: Recording, roles: Sequence[str], what: str, chosen: Mapping[str, str], at_rest: bool = False
+) -> tuple[str, str]:
+    """First of some roles that the recording has, and its topic; `at_rest` says that the wheels did not turn.
+
+    Raises:
+        RecordingError: it has none of them; for commands perhaps because nothing was driven.
+    """
     for role in roles:
         topic = find_topic(recording, role, chosen)
         if topic is not None:
             return role, topic
-    alike = [info.name for info in recording.topics.values() if info.type in ROLES[roles[0]][1] and info.count]
+    names = [ROLES[role][0][0] for role in roles]
+    role = "cmd_vel" if "cmd_vel" in roles else roles[0]
+    infos = recording.topics.values()
+    alike = [info.name for info in infos if info.type in ROLES[role][1] and info.count]
+    silent = not alike and any(info.name.endswith(tuple(f"/{name}" for name in names)) for info in infos)
+    if role == "cmd_vel" and (at_rest or silent):
+        raise RecordingError(
+            f"nothing was driven in {recording.path}",
+            got=f"no message on {', '.join(names[:-1])} or {names[-1]}",
+            remedy="record while `youbot play excitation` runs",
+        )
     raise RecordingError(
         f"{recording.path}",
-        got=f"no {what} (topics: {', '.join(recording.topics) or 'none'})",
-        expected=" or ".join(ROLES[role][0][0] for role in roles),
-        remedy=f"record it, or name it with --topic {roles[0]}={' or '.join(alike) or 'NAME'}",
+        got=f"no {what} (topics: {listed(list(recording.topics)) or 'none'})",
+        expected=" or ".join(names),
+        remedy=f"record it, or name it with --topic {role}={' or '.join(alike[:_MOST_PROPOSED]) or 'NAME'}",
     )
 
 

@@ -73,7 +73,8 @@ class EventsExecutor(AbstractContextManager["EventsExecutor"]):
     def _take_turns(self) -> None:
         self._nodes[0].get_logger().warning(
             "messages come faster than this process can take them: from now on every topic is served in turn "
-            "(SingleThreadedExecutor), which takes more processor time. Look for a node that publishes too much."
+            "(SingleThreadedExecutor), which takes more processor time. Either a node publishes too much, "
+            "or this computer is busy with other programs."
         )
         self.shutdown()
         self._queue = SingleThreadedExecutor(context=self._nodes[0].context)

@@ -80,11 +80,15 @@ class TapePlayer(ProgramPlayer):
 
         if self.wait(stand, _TIMEOUT, flag) or flag.set:
             return not flag.set
-        got = "wheels that do not come to rest" if travel() >= least_travel else "wheels that did not turn"
-        raise RecordingError(
+        moved = "wheels that do not come to rest" if travel() >= least_travel else "wheels that did not turn"
+        raise self._unusable(moved)
+
+    def _unusable(self, moved: str = "") -> RecordingError:
+        """Error for wheels that moved in a wrong way, or whose positions did not arrive."""
+        return RecordingError(
             f"topic {self.resolve_topic_name('driver/joint_states')}",
-            got=got if self._angles else "no positions of the wheels",
-            remedy="youbot check-driver",
+            got=moved if self._angles else "no positions of the wheels",
+            remedy="start the robot if it does not run; then youbot check-driver says what is wrong",
         )
 
     def motion(self, given: argparse.Namespace) -> Any:
@@ -99,6 +103,11 @@ class TapePlayer(ProgramPlayer):
             RecordingError: as `_standstill`, or the input has ended.
             TrajectoryError: as for a program.
         """
+        # Before anybody is asked to mark the floor.
+        if not self.wait(lambda: bool(self._angles), _TIMEOUT, flag):
+            if flag.set:
+                return False
+            raise self._unusable()
         for number, (kind, program) in enumerate(motion, start=1):
             begin = f"Leg {number} of {len(motion)}, {kind}. {_MARKS[kind]}, then press Enter: "
             if self._ask(begin, flag, lambda _: 0.0) is None:

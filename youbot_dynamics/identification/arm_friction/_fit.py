@@ -266,7 +266,7 @@ def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
     rows, joints, fits, drifts = identification.rows, list(identification.joints), {}, {}
     scaled = identification.scaled
     found = (identification.model, identification.base, identification.offsets, scaled)
-    common = identification.late or (float(identification.reading_values[-1]) if scaled else 0.0)
+    common = float(identification.reading_values[-1]) if scaled else 0.0
     own = (*found[:3], (*scaled[:-1], False) if scaled else ())
     try:
         if identification.fit is not None:
@@ -281,7 +281,7 @@ def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
             ratios = {power: abs(fit.values[term]) / np.sqrt(fit.covariance[term, term]) for power, fit in fits.items()}
         least = max(_SIGNIFICANT, _COMPARABLE * max(np.nan_to_num(list(ratios.values()))))
         delay = float(late.values[term]) - common
-        if abs(delay) > max(_ALIKE, _SIGNIFICANT * math.sqrt(late.covariance[term, term])):
+        if not identification.late and abs(delay) > max(_ALIKE, _SIGNIFICANT * math.sqrt(late.covariance[term, term])):
             joints[row.joint] = with_own_delay(joints[row.joint], row, late, delay)
         for exponent in sorted(ratios, key=ratios.__getitem__, reverse=True):
             if ratios[exponent] > least:

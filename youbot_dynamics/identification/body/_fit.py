@@ -142,11 +142,12 @@ def identify_axis(
     if len(moments) == 0:
         return refused("this axis was not measured")
     if len(time) < _FEWEST or time[-1] - time[0] < _SHORTEST:
-        got = f"{len(time)} readings over {np.ptp(time) if len(time) else 0.0:.3g} s while commands are known"
+        span = np.ptp(time) if len(time) else 0.0
+        got = f"{span:.3g} s of {np.ptp(moments):.3g} s in which the commands are known, with {len(time)} readings"
         raise IdentificationError(
             f"response of {channel}",
             got=got,
-            expected=f"{_FEWEST} or more over {_SHORTEST:g} s",
+            expected=f"{_SHORTEST:g} s or more, with {_FEWEST} readings or more",
             remedy="drive longer",
         )
     if np.ptp(commands[times > time[0] - LONGEST]) <= 1e-9 * max(1.0, fastest):

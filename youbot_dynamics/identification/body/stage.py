@@ -61,18 +61,22 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
         mounted = mounting(signals) if signals.tracked else None
         if mounted is not None:
             signals = replace(signals, measured=on_the_base(signals.measured, mounted))
-    axes = [
-        identify_axis(
-            channel,
-            f"{unit}/s",
-            signals.command_time,
-            signals.command[:, k],
-            signals.measured_time[used],
-            signals.measured[used, k],
-            measured_is=signals.measured_is,
-        )
-        for k, (channel, unit) in enumerate(zip(signals.channels, signals.units, strict=True))
-    ]
+    try:
+        axes = [
+            identify_axis(
+                channel,
+                f"{unit}/s",
+                signals.command_time,
+                signals.command[:, k],
+                signals.measured_time[used],
+                signals.measured[used, k],
+                measured_is=signals.measured_is,
+            )
+            for k, (channel, unit) in enumerate(zip(signals.channels, signals.units, strict=True))
+        ]
+    except IdentificationError as short:
+        got = f"{short.got} in {opened.path}"
+        raise IdentificationError(short.thing, got=got, expected=short.expected, remedy=short.remedy) from None
     if mounted is not None:
         axes = [*(with_errors(axis, mounted, k) for k, axis in enumerate(axes[:2])), *axes[2:]]
     note = "" if mounted is None or not mounted.clear else f"{opened.path.name}: {mounted.in_words()}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
-from youbot_dynamics.identification.reading import Opened, Options, look_at, open_recording
+from youbot_dynamics.identification.reading import Opened, Options, look_at, open_recording, refused_choices
 from youbot_dynamics.identification.stages import stage_of
 from youbot_dynamics.robot import Robot
 
@@ -93,7 +93,7 @@ class Task:
     stages: tuple[str, ...]  # names of the stages that use it
     robot: Robot  # as known so far
     options: Options  # how to read it
-    inspect: bool = False  # whether to check its quality, independent of the stages; once is enough
+    inspect: bool = False  # whether to check its quality and the user's choices; once is enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +109,7 @@ class Extracted:
     lacking: dict[str, YoubotDynamicsError] = field(default_factory=dict)  # stage -> why it has no data
     broken: YoubotDynamicsError | None = None  # why nothing could be read, None otherwise
     warnings: tuple[str, ...] = ()  # about its quality, if requested
+    refused: dict[str, YoubotDynamicsError] = field(default_factory=dict)  # options it cannot satisfy, if requested
 
 
 class Worker(Protocol):
@@ -136,7 +137,10 @@ def extract(task: Task, opened: Opened | None = None) -> Extracted:
         except FAILURES as problem:
             lacking[name] = named_error(f"{name} of {task.path}", problem)
     warnings = look_at(known, task.robot) if task.inspect else ()
-    return Extracted(task.number, str(task.path), sha256, known.robot_id, known.lost, parts, lacking, None, warnings)
+    refused = refused_choices(known, task.robot) if task.inspect else {}
+    return Extracted(
+        task.number, str(task.path), sha256, known.robot_id, known.lost, parts, lacking, None, warnings, refused
+    )
 
 
 # Errors of one stage or path, after which the others continue: foreseen ones, and those of unexpected numbers.

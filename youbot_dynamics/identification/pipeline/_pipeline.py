@@ -80,7 +80,8 @@ def identify(
         Parameters with intervals and verdicts in `result`, and what reports and exports need.
 
     Raises:
-        RecordingError: no recording can be read, or they hold no data for the requested stages.
+        RecordingError: no recording can be read, they hold no data for the requested stages, or none of them has a
+            topic or time span of `options`.
         IdentificationError: too little data for every requested stage.
         ParameterError: recordings of another robot.
 
@@ -114,6 +115,7 @@ def identify(
         extracts = work(tasks, lambda name: progress(f"read {name}"))
         if not extracted:
             extracts, copies = _without_copies(extracts)
+            _check_choices(extracts)
         sound = [data.number for data in extracts if data.broken is None]
         if not sound:
             raise next(data.broken for data in extracts if data.broken is not None)
@@ -174,6 +176,17 @@ def _without_copies(extracts: Sequence[Extracted]) -> tuple[list[Extracted], lis
             kept.append(data)
             first |= {data.sha256: data.path} if data.broken is None else {}
     return kept, copies
+
+
+def _check_choices(extracts: Sequence[Extracted]) -> None:
+    """Refuse a topic or time span of the user that no recording has; what only some lack is their own failure."""
+    read = [data for data in extracts if data.broken is None]
+    for option, problem in read[0].refused.items() if read else ():
+        if all(option in data.refused for data in read):
+            others = f" and {len(read) - 1} more recordings" if len(read) > 1 else ""
+            raise type(problem)(
+                f"{problem.thing}{others}", got=problem.got, expected=problem.expected, remedy=problem.remedy
+            )
 
 
 def _finish(

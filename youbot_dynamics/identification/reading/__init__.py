@@ -1,5 +1,6 @@
 """A recording for the stages: opened and numbered, with topics found and units, clocks and stamps checked."""
 
+from youbot_dynamics.identification.reading._choices import refused_choices
 from youbot_dynamics.identification.reading._clock import ONE_WAY, clocks_apart
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
@@ -12,6 +13,7 @@ from youbot_dynamics.identification.reading._opened import (
     find_pose_topic,
     find_topic,
     find_wheel_states,
+    listed,
     named_topics,
     open_recording,
     positions_in_degrees,
@@ -34,9 +36,11 @@ __all__ = [
     "find_topic",
     "named_topics",
     "find_wheel_states",
+    "listed",
     "look_at",
     "open_recording",
     "positions_in_degrees",
+    "refused_choices",
     "speed_ratio",
     "times_of",
 ]

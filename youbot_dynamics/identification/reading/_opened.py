@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.errors import ParameterError, RecordingError
+from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean
 from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording, open_bag
 from youbot_dynamics.recording.message_types import (
     IMU,
@@ -114,12 +114,20 @@ _NOT_MEANT = {
 # Topics with the arm joints that are not measurements: commands, estimates, and values known only to a simulation.
 _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
-_MOST_LISTED = 12  # topics, or joints of one, in a message
+_MOST_LISTED = 8  # topics, or joints of one, in a message
+# Types that a chosen topic of a role may have, where they are more than those of a topic that is found.
+_CHOSEN = {"odom": (ODOMETRY, TWIST_STAMPED, TWIST), "ground_truth": POSE_TYPES}
 
 
 def _topics(recording: Recording, types: Collection[str]) -> list[str]:
     """Names of the topics of some types that have messages."""
     return [info.name for info in recording.topics.values() if info.type in types and info.count]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names with commas, the first eight of many."""
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return f"{', '.join(names[:_MOST_LISTED])}{more}"
 
 
 def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]:
@@ -139,24 +147,42 @@ def find_topic(recording: Recording, role: str, chosen: Mapping[str, str]) -> st
     `chosen` is role -> topic, given by the user; it takes precedence and must exist.
 
     Raises:
-        RecordingError: several candidates (several robots in one bag), or the chosen topic is missing.
+        RecordingError: several candidates (several robots in one bag), or the chosen topic is missing or of another
+            type.
     """
     names, types = ROLES[role]
     if role in chosen:
-        if chosen[role] not in recording.topics:
-            raise RecordingError(
-                f"topic {chosen[role]} in {recording.path}",
-                got="no such topic",
-                expected=f"one of {', '.join(recording.topics)}",
-                remedy=f"correct --topic {role}=NAME",
-            )
-        return chosen[role]
+        return chosen_topic(recording, role, chosen[role])
     candidates = _topics(recording, types)
     for name in names:
         topics = [topic for topic in candidates if _called(topic, name)]
         if topics:
             return _only(recording, name, topics, role)
     return None
+
+
+def chosen_topic(recording: Recording, role: str, name: str) -> str:
+    """The topic that the user chose for a role, or with --pose-topic for the role "".
+
+    Raises:
+        RecordingError: the recording lacks it, or it has another type; the message lists those of the right type.
+    """
+    if role:
+        types = ROLES[role][1]
+        types = _CHOSEN.get(role, JOINT_TYPES if JOINT_STATE in types else types)
+    else:
+        types = POSE_TYPES
+    info = recording.topics.get(name)
+    if info is not None and info.type in types:
+        return name
+    option = f"--topic {role}={name}" if role else f"--pose-topic {name}"
+    there = _topics(recording, types)
+    raise RecordingError(
+        f"{option} in {recording.path}",
+        got=f"a topic of type {info.type}" if info is not None else "no such topic",
+        expected=f"one of {listed(there)}" if there else f"a topic of type {' or '.join(types)}, which it lacks",
+        remedy=did_you_mean(name, there) or ("correct the option" if there else "record such a topic"),
+    )
 
 
 def _called(topic: str, name: str) -> bool:
@@ -194,20 +220,10 @@ def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic:
     Odometry counts only if it is chosen by name, because it is usually computed from the same wheels.
 
     Raises:
-        RecordingError: none, or several candidates.
+        RecordingError: none, several candidates, or the chosen topic is missing or has no poses.
     """
-    if pose_topic or "ground_truth" in chosen:
-        name = pose_topic or chosen["ground_truth"]
-        if name in recording.topics and recording.topics[name].type in POSE_TYPES:
-            return name
-        got = recording.topics[name].type if name in recording.topics else "no such topic"
-        there = _topics(recording, POSE_TYPES)
-        raise RecordingError(
-            f"topic {name} in {recording.path}",
-            got=got,
-            expected=f"one of {', '.join(there)}" if there else " or ".join(POSE_TYPES),
-            remedy="name the topic of the poses with --pose-topic NAME",
-        )
+    if pose_topic:
+        return chosen_topic(recording, "", pose_topic)
     exact = find_topic(recording, "ground_truth", chosen)
     if exact is not None:
         return exact
@@ -274,21 +290,19 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
 
 
 def _topics_text(recording: Recording, candidates: Sequence[str]) -> str:
-    """Topics of the type with their joints, else topics of any type with messages, at most a dozen."""
+    """Topics of the type with their joints, else topics of any type with messages; of many the first eight."""
     if candidates:
-        return f"JointState topics: {'; '.join(_with_joints(recording, name) for name in candidates)}"
+        shown = "; ".join(_with_joints(recording, name) for name in candidates[:_MOST_LISTED])
+        more = f"; and {len(candidates) - _MOST_LISTED} more" if len(candidates) > _MOST_LISTED else ""
+        return f"JointState topics: {shown}{more}"
     heard = [info.name for info in recording.topics.values() if info.count > 0]
-    if not heard:
-        return "no messages at all"
-    more = f" and {len(heard) - _MOST_LISTED} more" if len(heard) > _MOST_LISTED else ""
-    return f"no JointState topic; topics: {', '.join(heard[:_MOST_LISTED])}{more}"
+    return f"no JointState topic; topics: {listed(heard)}" if heard else "no messages at all"
 
 
 def _with_joints(recording: Recording, topic: str) -> str:
-    """A topic with the joints that it names, at most a dozen."""
+    """A topic with the joints that it names, the first eight of many."""
     joints = sorted({name for names in recording.joint_names(topic) for name in names})
-    more = f" and {len(joints) - _MOST_LISTED} more" if len(joints) > _MOST_LISTED else ""
-    return f"{topic} with {', '.join(joints[:_MOST_LISTED])}{more}" if joints else topic
+    return f"{topic} with {listed(joints)}" if joints else topic
 
 
 def _names(recording: Recording, topic: str, joints: tuple[str, ...]) -> bool:
@@ -411,6 +425,6 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
             f"recording {path}",
             got=f"robot '{opened.robot_id}'",
             expected=f"robot '{robot.robot_id}'",
-            remedy="use the parameter file of its own robot: --params-file",
+            remedy="name its robot with --robot-file (without it: the youBot), or its own file with --params-file",
         )
     return opened

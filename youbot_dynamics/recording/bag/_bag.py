@@ -51,7 +51,7 @@ POSE_TYPES = (
 Decoded = TypeVar("Decoded")
 
 _NANOSECONDS = 1_000_000_000
-_MOST_LISTED = 12  # topics in an error message
+_MOST_LISTED = 8  # topics in an error message
 
 
 def open_bag(path: Path | str) -> Recording:
@@ -226,13 +226,14 @@ class Recording:
         topics = self.topics
         thing = f"topic {topic} in {self.path}"
         if topic not in topics:
-            near = difflib.get_close_matches(topic, topics, n=3, cutoff=0.5)
-            names = near + [name for name in topics if name not in near]
+            alike = [name for name, info in topics.items() if info.type in expected]
+            near = difflib.get_close_matches(topic, alike, n=3, cutoff=0.5)
+            names = near + [name for name in alike if name not in near]
             more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
             raise RecordingError(
                 thing,
                 got="no such topic",
-                expected=f"one of {', '.join(names[:_MOST_LISTED])}{more}" if names else "a recording with topics",
+                expected=f"one of {', '.join(names[:_MOST_LISTED])}{more}" if names else " or ".join(expected),
                 remedy="name one of the topics" if names else "record it again",
             )
         info = topics[topic]
