@@ -163,7 +163,8 @@ class HeatRun:
             return values - values.mean() if self.ambient is None and len(values) else values
         passed = self.read_times() - self.time[0]
         basis = np.column_stack([passed, np.ones(len(passed))][: 2 if self.ambient is None else 1])
-        return values - basis @ np.linalg.lstsq(basis, values, rcond=None)[0]
+        values -= basis @ np.linalg.lstsq(basis, values, rcond=None)[0]
+        return values
 
     def shared_errors(self, values: Vector, coefficient: float) -> tuple[Vector, Vector]:
         """Changes of the readings by one standard deviation of the errors that they share [K].
