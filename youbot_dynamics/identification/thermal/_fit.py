@@ -45,7 +45,7 @@ _ONLY_RATIOS = "current and temperature give only ratios; needed: the resistance
 _LATE = "the temperatures are some {lag:.2g} s behind the current: their sensors lag"
 
 _DRIFTING = (
-    "it depends on a drift of the air or the sensor during the run; needed: the temperature of the air, or more time"
+    "it depends on a drift of the air or the sensor during the run; needed: air that does not warm, or a longer run"
 )
 _EXCHANGED = "the winding would be slower than its housing: these readings do not distinguish the two"
 
