@@ -98,7 +98,7 @@ def test_wheels_of_other_names_are_listed(tmp_path):
 
 
 def test_speeds_of_the_base_in_a_text_log_give_the_delay_of_its_path(tmp_path):
-    """The shift that fits the speeds best is 20 ms shorter: they change faster than the lag lets them pass."""
+    """The shift that fits the speeds best is 20 ms shorter, for they jump; dead time and lag together are not."""
     sent, stamps, speeds = PLANT.drive(COMMAND, 1)
     held = COMMAND[np.searchsorted(sent, stamps, side="right") - 1]
     since = float(np.mean(stamps - sent[np.searchsorted(sent, stamps, side="right") - 1]))  # logged later than sent
@@ -107,4 +107,5 @@ def test_speeds_of_the_base_in_a_text_log_give_the_delay_of_its_path(tmp_path):
     delay = identify([tmp_path / "log.csv"], ROBOT, columns).result["robot.base.delay.effective_x"].estimate
     assert delay.identified and delay.value == pytest.approx(PLANT.delay - since, abs=0.01)
     alone = identify([tmp_path / "log.csv"], ROBOT, columns, only=("delay",)).result
-    assert alone["robot.base.delay.effective_x"].estimate.value < delay.value - 0.01
+    estimate = alone["robot.base.delay.effective_x"].estimate
+    assert estimate.identified and estimate.interval[0] < PLANT.delay - since < estimate.interval[1]

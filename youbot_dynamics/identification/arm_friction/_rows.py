@@ -286,7 +286,7 @@ def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
 _FIRST_EFFECT = 0.005
 # Smallest ratio of the effect of a combination to the residual's standard error over all rows. Combinations that are
 # not fitted keep their nominal values, which biases the friction of a small joint.
-_LEAST_SIGNIFICANCE = 2.0
+_LEAST_SIGNIFICANCE = 3.0
 _REFERENCE_JOINT = "the scales of the other joints are relative to this one, or these data do not determine its scale"
 
 
