@@ -142,11 +142,10 @@ def identify_axis(
     if len(moments) == 0:
         return refused("this axis was not measured")
     if len(time) < _FEWEST or time[-1] - time[0] < _SHORTEST:
-        span = np.ptp(time) if len(time) else 0.0
-        got = f"{span:.3g} s of {np.ptp(moments):.3g} s in which the commands are known, with {len(time)} readings"
+        got = f"{np.ptp(time) if len(time) else 0.0:.3g} s of {np.ptp(moments):.3g} s in which the commands are known"
         raise IdentificationError(
             f"response of {channel}",
-            got=got,
+            got=f"{got}, with {len(time)} readings",
             expected=f"{_SHORTEST:g} s or more, with {_FEWEST} readings or more",
             remedy="drive longer",
         )

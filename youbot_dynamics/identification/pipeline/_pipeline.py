@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,17 +138,7 @@ def identify(
             repeated |= {name} if len(unknown) < len(outcome.findings) else set()
             stages.append(dataclasses.replace(outcome, findings=unknown))
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
-    for name in only:
-        if name in lacking:
-            raise _explained(lacking[name], extracted)
-    if not only and not any(finding.identified for stage in stages for finding in stage.findings):
-        # Every drive should determine the delay, of the wheels or of a base without them: the first error to correct.
-        if "delay" in lacking and "body" in lacking:
-            raise _explained(_either(lacking["body"], lacking["delay"]), extracted)
-        if "delay" in lacking and not any(stage.stage == "body" and stage.findings for stage in stages):
-            raise _explained(lacking["delay"], extracted)
-        if all(stage.missing for stage in stages):
-            raise IdentificationError("recordings", got="; ".join(stage.missing for stage in stages))
+    _check_found(only, stages, lacking, extracted)
     missing = {name: str(problem) for name, problem in lacking.items()}
     missing |= {stage.stage: stage.missing for stage in stages if stage.missing}
     counted = tuple(name for name in requested if name in only or not (name in missing or name in repeated))
@@ -163,6 +153,26 @@ def identify(
     warnings += tuple(warning for stage in stages for warning in stage.warnings)
     result = dataclasses.replace(result, warnings=warnings)
     return Identification(result, tuple(stages), drives, tuple(notes), warnings, robot)
+
+
+def _check_found(
+    only: Sequence[str],
+    stages: Sequence[StageResult],
+    lacking: Mapping[str, YoubotDynamicsError],
+    extracted: Sequence[Extracted],
+) -> None:
+    """Raise the error of a requested stage, or the first one to correct if no stage identified anything."""
+    for name in only:
+        if name in lacking:
+            raise _explained(lacking[name], extracted)
+    if not only and not any(finding.identified for stage in stages for finding in stage.findings):
+        # Every drive should determine the delay, of the wheels or of a base without them: the first error to correct.
+        if "delay" in lacking and "body" in lacking:
+            raise _explained(_either(lacking["body"], lacking["delay"]), extracted)
+        if "delay" in lacking and not any(stage.stage == "body" and stage.findings for stage in stages):
+            raise _explained(lacking["delay"], extracted)
+        if all(stage.missing for stage in stages):
+            raise IdentificationError("recordings", got="; ".join(stage.missing for stage in stages))
 
 
 def _without_copies(extracts: Sequence[Extracted]) -> tuple[list[Extracted], list[str]]:
