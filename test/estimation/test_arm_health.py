@@ -10,6 +10,7 @@ from repository import DATA
 
 from youbot_dynamics.estimation import arm_health as intake
 from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmSensors
+from youbot_dynamics.estimation.arm_estimator import ArmEstimator
 from youbot_dynamics.estimation.arm_health import ERROR, WARNING, ArmHealth, JointIntake, JointReading, heat_findings
 from youbot_dynamics.estimation.motor_heat import HeatBelief
 from youbot_dynamics.robot import load_robot
@@ -191,7 +192,7 @@ def test_a_count_that_rises_is_told_for_ten_seconds_with_its_number() -> None:
         "joints restarted",
         "steps without a solution",
         "starts after a gap",
-        "voltages without an effort",
+        intake.VOLTAGES_OFF_CLOCK,
         "motor sensor readings beyond the gate",
         "motors restarted",
         "motor messages refused",
@@ -202,6 +203,22 @@ def test_every_refusal_has_a_finding(name: str) -> None:
     health.count({name: 1}, 1.0)
     assert list(found(health, names={name: ("arm_joint_3",)})) == [name]
     assert "arm_joint_3" in found(health, names={name: ("arm_joint_3",)})[name]
+
+
+@pytest.mark.parametrize("shift, lost, found_off_clock", [(0.0, 20, False), (0.0, 40, True), (5.0, 0, True)])
+def test_voltages_are_off_the_clock_where_more_come_alone_than_lost_messages_explain(
+    shift: float, lost: int, found_off_clock: bool
+) -> None:
+    """Five seconds at 50 Hz, some messages of the efforts lost in a row, or the voltages stamped earlier by a shift."""
+    estimator = ArmEstimator(load_robot())
+    for k in range(250):
+        stamp = 10.0 + 0.02 * k
+        estimator.take_voltages(stamp - shift, ARM, np.ones(5))
+        if not 100 <= k < 100 + lost:
+            estimator.take_states(stamp, ARM, [np.zeros(5), np.zeros(5), np.ones(5)], stamp, stamp)
+    named = {finding.name for finding in estimator.findings(15.0)}
+    assert (intake.VOLTAGES_OFF_CLOCK in named) == found_off_clock
+    assert estimator.counts["voltages without an effort"] == (250 if shift else lost)
 
 
 def test_messages_of_the_base_are_no_finding() -> None:

@@ -13,6 +13,8 @@ pytest.importorskip("rclpy")
 
 from nav_msgs.msg import Odometry  # noqa: E402
 from ros_processes import Observer, Processes, environment  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
 
 from youbot_dynamics.nodes._messages import pose_vector  # noqa: E402
 from youbot_dynamics.robot import load_robot  # noqa: E402
@@ -21,6 +23,7 @@ from youbot_dynamics.simulation.truth import load_truth  # noqa: E402
 pytestmark = pytest.mark.ros
 
 SEED = 3
+AGAIN = "drive it again"
 
 
 class Dialog:
@@ -34,25 +37,36 @@ class Dialog:
         os.set_blocking(self.child.stdout.fileno(), False)
         self.observer, self.said = observer, ""
 
-    def hears(self, words: str) -> None:
-        """Wait until it says these words after all that was heard before."""
-        self.said = ""
+    def hears(self, *words: str) -> str:
+        """Wait until it says one of these words after all that was heard before; which."""
 
-        def heard() -> bool:
+        def said() -> str:
             self.said += (self.child.stdout.read() or b"").decode()
             assert self.child.poll() in (None, 0), self.said
-            return words in self.said
+            return next((word for word in words if word in self.said), "")
 
-        self.observer.wait(heard, words)
+        self.observer.wait(said, " or ".join(words))
+        word = said()
+        self.said = self.said.split(word, 1)[1]
+        return word
+
+    def drives(self, question: str) -> tuple[np.ndarray, float]:
+        """Let it drive a leg until it asks for the reading, again where the leg was given up: path (2,) and turn."""
+        while True:
+            self.hears("press Enter")
+            begin = len(self.observer.received["ground_truth"])
+            self.observer.hear("ground_truth")
+            self.answers("")
+            if self.hears(question, AGAIN) == question:
+                break
+        self.observer.hear("ground_truth")
+        poses = [pose_vector(message.pose.pose) for message in self.observer.received["ground_truth"][begin:]]
+        yaws = np.unwrap([pose[2] for pose in poses])
+        return poses[-1][:2] - poses[0][:2], yaws[-1] - yaws[0]
 
     def answers(self, line: str) -> None:
         self.child.stdin.write(f"{line}\n".encode())
         self.child.stdin.flush()
-
-
-def pose(observer: Observer) -> np.ndarray:
-    observer.hear("ground_truth")
-    return pose_vector(observer.received["ground_truth"][-1].pose.pose)
 
 
 def test_nobody_is_asked_to_mark_the_floor_before_wheel_positions_arrive():
@@ -70,19 +84,19 @@ def test_measured_ends_of_three_legs_give_the_twins_geometry(tmp_path):
         processes.youbot("bringup", "--robot", "mock", "--params-file", str(tmp_path / "own.yaml"))
         observer.wait(lambda: observer.received["ground_truth"], "the twin")
         person = Dialog(processes, observer, "--distance", "1.0", "--turns", "1", "--write", str(written))
-        for _ in range(2):
-            person.hears("press Enter")
-            begin = pose(observer)
-            person.answers("")
-            person.hears("Distance from that mark")
-            person.answers(f"{np.hypot(*(pose(observer) - begin)[:2]):.4f}")
+        # A leg that is given up says why, and does not cost the others.
+        observer.listen(JointState, "trajectory_tracker/error")
         person.hears("press Enter")
-        begin, turned = pose(observer), len(observer.received["ground_truth"])
         person.answers("")
-        person.hears("Full turns")
-        pose(observer)
-        yaws = [pose_vector(message.pose.pose)[2] for message in observer.received["ground_truth"][turned - 1 :]]
-        person.answers(f"0 {np.degrees(np.unwrap(yaws)[-1] - begin[2]):.2f}")
+        observer.hear("trajectory_tracker/error")
+        assert observer.call(Trigger, "trajectory_tracker/cancel", Trigger.Request()).success
+        person.hears("trajectory given up: cancelled")
+        person.hears(AGAIN)
+        for _ in range(2):
+            path, _ = person.drives("Distance from that mark")
+            person.answers(f"{np.hypot(*path):.4f}")
+        _, turn = person.drives("Full turns")
+        person.answers(f"0 {np.degrees(turn):.2f}")
         person.hears("wrote")
         observer.wait(lambda: person.child.poll() is not None, "the end")
         person.child.stdin.close()

@@ -15,7 +15,15 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.control.stamp_rhythm import RateLimiter
 from youbot_dynamics.estimation.arm_ekf import ArmBelief, ArmEkf, ArmSensors
-from youbot_dynamics.estimation.arm_health import REFUSALS, ArmHealth, Finding, JointIntake, JointReading, heat_findings
+from youbot_dynamics.estimation.arm_health import (
+    REFUSALS,
+    VOLTAGES_OFF_CLOCK,
+    ArmHealth,
+    Finding,
+    JointIntake,
+    JointReading,
+    heat_findings,
+)
 from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.friction_feedforward import FrictionFeedforward
 from youbot_dynamics.estimation.motor_heat import ArmTemperatures, HeatBelief, MotorLimits
@@ -27,6 +35,7 @@ from youbot_dynamics.robot import Robot
 SAME_TIME = 0.01  # [s] by which stamps of a voltage and an effort may differ
 _LONGEST_GAP = 1.0  # [s] between stamps; a longer one is a jump of the clock
 _WAITING = 100  # voltages at most that wait for their efforts: a second of the driver
+_LOST = 25  # voltages in a row without an effort: lost messages explain so many, with another clock it is all of them
 _NIS_SHARE = 0.02  # of a message in the mean NIS
 _FRICTION_RATE = 50.0  # [Hz]
 _SUPPORT_RATE = 10.0  # [Hz]
@@ -136,7 +145,8 @@ class ArmEstimator:
         self.temperatures = ArmTemperatures(robot.arm, used.first_temperature, used.heat, *sensor)
         self.limits = self.limits_now()  # at the last step of the temperatures
         self._counts_before: Counter[str] = Counter()  # of filters before a reset
-        self._intended_starts, self._unpaired = 1, 0
+        self._intended_starts = 1
+        self._unpaired = self._unpaired_in_row = self._off_clock = 0  # voltages: all, the last ones, those beyond a row
         self._voltages: deque[JointReading] = deque()  # for their efforts
         self._efforts: deque[tuple[float, Vector, Vector]] = deque(maxlen=_WAITING)  # stamps, efforts, speeds
         self._effort, self._last = np.zeros(len(joints)), (math.nan, math.nan)  # stamp and steady time [s]
@@ -264,7 +274,7 @@ class ArmEstimator:
             return
         if len(self._voltages) == _WAITING:
             self._voltages.popleft()
-            self._unpaired += 1
+            self._leave_out()
         self._voltages.append(reading)
         self._pair()
 
@@ -275,9 +285,15 @@ class ArmEstimator:
             for stamp, effort, speed in reversed(self._efforts):
                 if abs(stamp - reading.stamp) <= SAME_TIME:
                     self.temperatures.add_voltage(reading.effort, effort, speed)
+                    self._unpaired_in_row = 0
                     break
             else:
-                self._unpaired += 1
+                self._leave_out()
+
+    def _leave_out(self) -> None:
+        self._unpaired += 1
+        self._unpaired_in_row += 1
+        self._off_clock += self._unpaired_in_row > _LOST
 
     def take_temperatures(self, stamp: float, names: Sequence[str], *fields: Sequence[float]) -> None:
         """Process temperatures of the motors' sensors [degC] at a stamp [s], the last of the fields of joint states."""
@@ -286,7 +302,7 @@ class ArmEstimator:
 
     def findings(self, now: float) -> tuple[Finding, ...]:
         """Findings on the messages at steady time `now` [s], the worst first."""
-        self.health.count(self.counts, now)
+        self.health.count({**self.counts, VOLTAGES_OFF_CLOCK: self._off_clock}, now)
         known = not math.isnan(self.belief.stamp)
         load = self.arm.tree.gravity_forces(self.belief.position) if known else np.full(len(self._effort), np.nan)
         return self.health.findings(now, load, self._of_arm.names)

@@ -27,6 +27,7 @@ UNSTAMPED = "messages without a stamp"
 NO_EFFORT = "messages without efforts"
 NAN_EFFORT = "messages with an effort that is not a number"
 NAN_POSITION = "messages with a position that is missing or not a number"
+VOLTAGES_OFF_CLOCK = "voltages off the clock of the efforts"
 
 KINDS = (OTHERS, FOREIGN, PARTIAL, TWICE, UNSTAMPED, NO_EFFORT, NAN_EFFORT, NAN_POSITION)
 REFUSALS = (OTHERS, FOREIGN, PARTIAL, TWICE, UNSTAMPED)  # messages that are ignored completely
@@ -192,9 +193,9 @@ _RISING = {
         "stamps jumped by more than a second: the filter restarted",
         "check the driver and its clock",
     ),
-    "voltages without an effort": (
+    VOLTAGES_OFF_CLOCK: (
         WARNING,
-        "motor voltages come without an effort of the same time; they were left out",
+        "motor voltages come without an effort of the same time; they are left out",
         "check the clocks of both topics",
     ),
     "motor sensor readings beyond the gate": (

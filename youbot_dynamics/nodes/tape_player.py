@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import rclpy
 
+from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.calibration import TapeLeg, standstill, tape_program
 from youbot_dynamics.nodes._listening import listen_joints
 from youbot_dynamics.nodes._player import play_once
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, parse
 from youbot_dynamics.nodes.processes import StopFlag
-from youbot_dynamics.nodes.program_player import ProgramPlayer
+from youbot_dynamics.nodes.program_player import GivenUpError, ProgramPlayer
 
 # Standstill before and after a leg [s], by its readings, and how long to wait for it [s]: a busy machine loses
 # messages, and DDS repeats them after up to 3 s. A leg whose begin or end is missing would look shorter than it was.
@@ -97,35 +98,51 @@ class TapePlayer(ProgramPlayer):
         return [(kind, tape_program(kind, amount, base)) for kind, amount in self._plan]
 
     def play(self, motion: Any, flag: StopFlag) -> bool:
-        """Play each leg and take its reading; False if a signal came first.
+        """Play each leg and take its reading, again where it was given up; False if a signal came first.
 
         Raises:
             RecordingError: as `_standstill`, or the input has ended.
-            TrajectoryError: as for a program.
+            TrajectoryError: as for a program, but for one that was given up.
         """
         # Before anybody is asked to mark the floor.
         if not self.wait(lambda: bool(self._angles), _TIMEOUT, flag):
             if flag.set:
                 return False
             raise self._unusable()
-        for number, (kind, program) in enumerate(motion, start=1):
-            begin = f"Leg {number} of {len(motion)}, {kind}. {_MARKS[kind]}, then press Enter: "
+        while len(self.legs) < len(motion):
+            kind, program = motion[len(self.legs)]
+            begin = f"Leg {len(self.legs) + 1} of {len(motion)}, {kind}. {_MARKS[kind]}, then press Enter: "
             if self._ask(begin, flag, lambda _: 0.0) is None:
                 return False
-            self._times.clear()
-            self._angles.clear()
-            if not self._standstill(_STANDSTILL[0], 0.0, flag):
+            try:
+                angles = self._drive(program, flag)
+            except GivenUpError as problem:
+                print(f"{problem}\nThis leg does not count: drive it again.", file=sys.stderr)
+                continue
+            if angles is None:
                 return False
-            del self._times[:-1], self._angles[:-1]  # the base may have been pushed to its mark
-            self._last_error = float("-inf")  # else the last leg would count as one that is being followed
-            if not super().play(program, flag) or not self._standstill(_STANDSTILL[1], _LEAST_TRAVEL, flag):
-                return False
-            angles = np.array(self._angles)
             reading = self._ask(_QUESTIONS[kind], flag, _turn if kind == "turn" else _distance)
             if reading is None:
                 return False
             self.legs.append(TapeLeg(kind, angles, reading, self._errors[kind]))
         return True
+
+    def _drive(self, program: Program, flag: StopFlag) -> np.ndarray | None:
+        """Drive one leg; angles of the wheels (n, 4) [rad] from standstill to standstill, None if a signal came first.
+
+        Raises:
+            RecordingError: as `_standstill`.
+            TrajectoryError: as for a program; GivenUpError among them.
+        """
+        self._times.clear()
+        self._angles.clear()
+        if not self._standstill(_STANDSTILL[0], 0.0, flag):
+            return None
+        del self._times[:-1], self._angles[:-1]  # the base may have been pushed to its mark
+        self._last_error = float("-inf")  # else the last leg would count as one that is being followed
+        if not super().play(program, flag) or not self._standstill(_STANDSTILL[1], _LEAST_TRAVEL, flag):
+            return None
+        return np.array(self._angles)
 
     def _ask(self, question: str, flag: StopFlag, parse_answer: Callable[[str], float]) -> float | None:
         """Ask the operator until the answer can be parsed; None if a signal came first.

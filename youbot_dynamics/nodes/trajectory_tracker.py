@@ -31,7 +31,13 @@ from youbot_dynamics.nodes._runtime import (
     run,
     steady_timer,
 )
-from youbot_dynamics.nodes._trajectory_message import REFUSED_STAMP, TrajectoryMessage, read_trajectory, stamp_text
+from youbot_dynamics.nodes._trajectory_message import (
+    GIVEN_UP,
+    REFUSED_STAMP,
+    TrajectoryMessage,
+    read_trajectory,
+    stamp_text,
+)
 from youbot_dynamics.parameters import settings_table
 from youbot_dynamics.warm_up import first_use, use_tracker
 
@@ -202,8 +208,9 @@ class TrajectoryTracker(Node):
         """Command zero and log why the trajectory was given up; without a reason it was not."""
         if reason:
             self._commands.publish(Twist())
-            self._status = Status(level, f"trajectory given up: {reason}")
+            self._status = Status(level, f"{GIVEN_UP}: {reason}")
             self.get_logger().warning(self._status.message)
+            self._diagnostics.publish()
 
     def stop(self) -> None:
         """Send zero if a trajectory was being followed."""
