@@ -22,8 +22,8 @@ from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters, uncertainty
 from youbot_dynamics.identification.arm_friction._rows import PARTS
 
-_LOWER = np.tril_indices(4)
-_DIAGONAL = np.flatnonzero(_LOWER[0] == _LOWER[1])  # indices of the logarithms among the ten unknowns of a body
+_ROW, _COLUMN = np.tril_indices(4)  # of the ten unknowns of a body
+_DIAGONAL = np.flatnonzero(_ROW == _COLUMN)  # indices of the logarithms among the ten unknowns of a body
 _LARGEST_CHANGE = 12.0  # largest distance of a logarithm from its nominal value
 # Share of the second moments added to those of a nominal rod or point mass, which has no finite logarithm.
 _REGULARISATION = 1e-6
@@ -55,10 +55,11 @@ def pseudo_inertia(parameters: Vector) -> Vector:
 
 
 def body_parameters(pseudo: Vector) -> Vector:
-    """Inertial parameters (10,) of the body with a pseudo-inertia (4, 4)."""
-    second = pseudo[:3, :3]
-    inertia = np.trace(second) * np.eye(3) - second
-    return np.array([pseudo[3, 3], *pseudo[:3, 3], *inertia[np.triu_indices(3)]])
+    """Inertial parameters (..., 10) of the bodies with pseudo-inertias (..., 4, 4)."""
+    second = pseudo[..., :3, :3]
+    inertia = np.trace(second, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - second
+    i, j = np.triu_indices(3)
+    return np.concatenate([pseudo[..., 3:, 3], pseudo[..., :3, 3], inertia[..., i, j]], axis=-1)
 
 
 def consistent_inertia(identification: ArmFriction) -> ConsistentInertia:
@@ -92,8 +93,9 @@ def consistent_inertia(identification: ArmFriction) -> ConsistentInertia:
     lower[logarithms], upper[logarithms] = start[logarithms] - _LARGEST_CHANGE, start[logarithms] + _LARGEST_CHANGE
 
     def parameters(x: Vector) -> Vector:
-        body_rows = [_body_from_logarithms(row)[0] for row in x[:bodies].reshape(n, OF_BODY)]
-        return np.concatenate([*body_rows, np.exp(x[bodies:width]), x[width:]])
+        lower = _factors(x[:bodies].reshape(n, OF_BODY))
+        of_bodies = body_parameters(lower @ lower.swapaxes(1, 2))
+        return np.concatenate([of_bodies.ravel(), np.exp(x[bodies:width]), x[width:]])
 
     def residual(x: Vector) -> Vector:
         solution = parameters(x)
@@ -101,9 +103,9 @@ def consistent_inertia(identification: ArmFriction) -> ConsistentInertia:
 
     def jacobian(x: Vector) -> Vector:
         slopes = np.zeros((len(x), len(x)))
-        for body in range(n):
+        for body, own in enumerate(_body_slopes(x[:bodies].reshape(n, OF_BODY))):
             part = slice(OF_BODY * body, OF_BODY * (body + 1))
-            slopes[part, part] = _body_from_logarithms(x[part])[1]
+            slopes[part, part] = own
         slopes[range(bodies, width), range(bodies, width)] = np.exp(x[bodies:width])
         slopes[range(width, len(x)), range(width, len(x))] = 1.0
         return np.vstack([factor @ slopes, slopes[:width] / uncertainties[:, None]])
@@ -165,20 +167,23 @@ def _logarithms(nominal: Vector, n: int) -> Vector:
         matrix[3, 3] = max(matrix[3, 3], _SMALLEST)
         lower = np.linalg.cholesky(matrix)
         lower[range(4), range(4)] = np.log(np.diag(lower))
-        rows.append(lower[_LOWER])
+        rows.append(lower[_ROW, _COLUMN])
     return np.concatenate(rows)
 
 
-def _body_from_logarithms(unknowns: Vector) -> tuple[Vector, Vector]:
-    """Inertial parameters (10,) from the unknowns (10,) of a body, and their slopes (10, 10)."""
-    lower = np.zeros((4, 4))
-    lower[_LOWER] = unknowns
-    diagonal = np.exp(np.diag(lower))
-    lower[range(4), range(4)] = diagonal
-    slopes = np.empty((OF_BODY, OF_BODY))
-    for k, (i, j) in enumerate(zip(*_LOWER, strict=True)):
-        unit = np.zeros((4, 4))
-        unit[i, j] = diagonal[i] if i == j else 1.0
-        change = unit @ lower.T
-        slopes[:, k] = body_parameters(change + change.T)
-    return body_parameters(lower @ lower.T), slopes
+def _factors(unknowns: Vector) -> Vector:
+    """Factors L (n, 4, 4) of the bodies with unknowns (n, 10)."""
+    lower = np.zeros((len(unknowns), 4, 4))
+    lower[:, _ROW, _COLUMN] = unknowns
+    lower[:, range(4), range(4)] = np.exp(unknowns[:, _DIAGONAL])
+    return lower
+
+
+def _body_slopes(unknowns: Vector) -> Vector:
+    """Slopes (n, 10, 10) of the inertial parameters of bodies over their unknowns (n, 10)."""
+    lower = _factors(unknowns)
+    units = np.zeros((len(unknowns), OF_BODY, 4, 4))
+    units[:, range(OF_BODY), _ROW, _COLUMN] = 1.0
+    units[:, _DIAGONAL, range(4), range(4)] = lower[:, range(4), range(4)]
+    change = units @ lower[:, None].swapaxes(2, 3)
+    return body_parameters(change + change.swapaxes(2, 3)).swapaxes(1, 2)

@@ -233,9 +233,9 @@ def joint_regressors(
 def block_length(rows: Sequence[JointRows], unknowns: int) -> float:
     """Duration of the blocks [s]: 1 s, or shorter if a recording is too short for enough blocks."""
     block = _BLOCK
+    time, recording = (np.concatenate([getattr(row, name) for row in rows]) for name in ("time", "recording"))
     while block > _SHORTEST_BLOCK:
-        keys = {(int(r), int(t // block)) for row in rows for r, t in zip(row.recording, row.time, strict=True)}
-        if len(keys) >= unknowns + _SPARE_BLOCKS:
+        if len(np.unique(recording + 1j * (time // block))) >= unknowns + _SPARE_BLOCKS:  # pairs of the two
             break
         block *= 0.8
     return max(block, _SHORTEST_BLOCK)

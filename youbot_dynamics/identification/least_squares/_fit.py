@@ -122,11 +122,12 @@ class ScaledModel:
     def alone(self, weights: Vector, spare: int) -> list[tuple[Vector, Vector]]:
         """Scaled values (q,) and covariance (q, q) from each recording alone, NaN for undetermined ones.
 
-        The blocks have weights (k,). A recording with fewer than `spare` blocks beyond the unknowns is left out.
+        The blocks have weights (k,). A recording with fewer than `spare` blocks beyond the unknowns is left out. A
+        single recording has no scatter to another one: none.
         """
         numbers = recordings_of(self.keys)
-        fits = []
-        for number in np.unique(numbers):
+        distinct, fits = np.unique(numbers), []
+        for number in distinct if len(distinct) > 1 else ():
             own = numbers == number
             part = ScaledModel(self.squares[own], self.products[own], self.rows[own], self.keys[own])
             solution = part.solve(weights[own])

@@ -209,6 +209,7 @@ class _Problem:
         # In the order of UNKNOWNS: dead times; lag and rate; Coulomb and viscous friction; turn and centre; gains.
         self.free = np.flatnonzero([x, y, yaw, True, True, *coulomb, x, y, *turning, x, y, yaw, True])
         self.spans = [span_of(drive) for drive in drives]
+        self.moved = [displacements(drive.poses, span) for drive, span in zip(drives, self.spans, strict=True)]
         self.known = [drive.commands_known(span) for drive, span in zip(drives, self.spans, strict=True)]
         self.readings = max(1.0, float(sum(np.sum(known) for known in self.known)))
         self.span = float(np.mean(self.spans))
@@ -228,13 +229,12 @@ class _Problem:
         """Measured minus modelled displacement (k, 3) of each drive in the body frame, over the scale of its axis."""
         base = _base_of(x, feed, self.dynamics)
         parts = []
-        for drive, span, known in zip(self.drives, self.spans, self.known, strict=True):
+        for drive, span, known, moved in zip(self.drives, self.spans, self.known, self.moved, strict=True):
             poses = np.zeros((len(drive.stamps), 3))
             twists = np.ascontiguousarray(drive.twists * x[GAINS])
             begin, end, state = float(drive.sent[0]), float(drive.stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
             follow(base.constants, state, begin, end, _STEP, drive.sent, twists, drive.stamps, poses)
-            difference = displacements(drive.poses, span) - displacements(poses, span)
-            parts.append(difference * known[:, None] / self.scale)
+            parts.append((moved - displacements(poses, span)) * known[:, None] / self.scale)
         return parts
 
     def stacked(self, feed: float, x: Vector) -> Vector:
@@ -355,14 +355,14 @@ def _linearised(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: 
     pieces, row, power = [], 0, 0.0
     duration = sum(float(np.ptp(drive.stamps)) for drive in problem.drives)
     block = min(max(duration / _BLOCKS, _SHORTEST_BLOCK), _LONGEST_BLOCK)
-    for drive, span, known in zip(problem.drives, problem.spans, problem.known, strict=True):
+    for k, (drive, span) in enumerate(zip(problem.drives, problem.spans, strict=True)):
         moments = np.repeat(drive.stamps[span:], 3)
         part = slice(row, row + len(moments))
         row += len(moments)
         # Linear in the values, not in their changes, so that recordings with different solutions add up.
         target = residual[part] + slopes[part] @ x
         pieces.append(Rows(moments, slopes[part], target, recording=drive.recording, block=block))
-        displacement = displacements(drive.poses, span) * known[:, None]
+        displacement = problem.moved[k] * problem.known[k][:, None]
         power += float(np.sum((displacement * _ARMS)[:, problem.driven] ** 2))
     if power == 0.0:
         return "the base never moved"
