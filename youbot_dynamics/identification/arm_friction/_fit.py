@@ -201,12 +201,16 @@ def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, str
     return reasons
 
 
+_FEW_LEVELS, _RARE = 2, 0.02  # efforts of a joint in one direction, and the share of readings that makes one count
+
+
 def _with_reading_errors(identification: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFriction:
     """The identification with the bias by the steps of encoders and efforts added to each friction value's error.
 
     Noise of the accelerations makes inertias too small, and steps of the efforts that exceed the friction make it any
     multiple of them; the scatter of the residual shows neither. The fit is repeated with errors of one more step in
-    the positions and with efforts in steps twice as large: to first order the change is the bias.
+    the positions and with efforts in steps twice as large: to first order the change is the bias. Where a joint that
+    slides shows no more than two efforts, both round to the same, and the error of rounding itself is added.
 
     Source: simulation extrapolation, Cook and Stefanski 1994.
     """
@@ -221,7 +225,26 @@ def _with_reading_errors(identification: ArmFriction, recordings: Sequence[ArmSi
         "it depends on the steps of the readings: one more step of the angles, and twice the steps of the efforts, "
         "change it too much; needed: finer readings, or faster motion"
     )
-    return _with_window_errors(identification, _identify(coarser, identification.model), reason)
+    found, joints = _with_window_errors(identification, _identify(coarser, identification.model), reason), []
+    for joint, rounding in zip(found.joints, _lasting_rounding(recordings), strict=True):
+        shifted = {level.name: level.value + rounding for level in (*joint.estimates[:1], *joint.totals)}
+        joints.append(joint.widened(found.fit, shifted, reason) if found.fit is not None and rounding else joint)
+    return dataclasses.replace(found, joints=tuple(joints))
+
+
+def _lasting_rounding(recordings: Sequence[ArmSignals]) -> Vector:
+    """Standard error (n,) of efforts in steps h, h / sqrt(12), where they change too little for it to average out."""
+    found = []
+    for signals in recordings:
+        speed = np.diff(signals.position, axis=0)
+        for joint, step in enumerate(_smallest_change(signals.torque)):
+            moved, levels = signals.torque[1:, joint] * np.sign(speed[:, joint]), []
+            for direction in (speed[:, joint] > 0.0, speed[:, joint] < 0.0):
+                counts = np.unique(moved[direction], return_counts=True)[1]
+                levels.append(np.count_nonzero(counts > _RARE * counts.sum()))
+            found.append(step / math.sqrt(12.0) if min(levels) <= _FEW_LEVELS else 0.0)
+    worst: Vector = np.max(np.reshape(found, (len(recordings), -1)), axis=0)
+    return worst
 
 
 def _smallest_change(readings: Vector) -> Vector:

@@ -31,7 +31,7 @@ _TOLERATED = 3.0  # multiple of the median residual of the blocks up to which a 
 # Weight of the covariance of neighbouring blocks: equivalent to blocks taken in pairs, averaged over both pairings.
 _NEIGHBOUR = 0.5
 _ROUNDS = 50
-_SETTLED = 1e-9  # largest change of a weight at convergence
+_SETTLED = 1e-6  # largest change of a weight at convergence; the values then change by far less than their errors
 _CARRIER = 0.5  # leverage of a block above which the other blocks are checked for information
 _NOTHING_LEFT = 1e-6  # relative smallest singular value below which the other blocks hold no information
 
@@ -57,7 +57,7 @@ class ScaledModel:
 
     def _total(self, weights: Vector) -> Vector:
         """Weighted sum (q, q + 1) of the products over the blocks, weights (k,)."""
-        total: Vector = np.einsum("k,kij->ij", weights, self.products)
+        total: Vector = np.tensordot(weights, self.products, 1)
         return total
 
     def solve(self, weights: Vector) -> Solution:
@@ -68,7 +68,7 @@ class ScaledModel:
     def residual_power(self, values: Vector) -> Vector:
         """|H p - b|^2 of each block (k,) for scaled values (q,)."""
         against = np.append(-values, 1.0)
-        power: Vector = np.maximum(np.einsum("i,kij,j->k", against, self.squares, against, optimize=True), 0.0)
+        power: Vector = np.maximum(self.squares @ against @ against, 0.0)
         return power
 
     def robust_weights(self) -> Vector:
@@ -93,19 +93,22 @@ class ScaledModel:
         information, NaN for tied unknowns.
         """
         products, targets = self.products[:, :, :-1], self.products[:, :, -1]
-        left, strength, right = np.linalg.svd(np.einsum("k,kij->ij", weights, products))
+        left, strength, right = np.linalg.svd(np.tensordot(weights, products, 1))
         left, right = left[:, : solution.rank], right[: solution.rank].T
         # Directions that QR resolves but the products do not: their uncertainty is large.
         lost = strength[: solution.rank] < _NO_PRODUCT * strength[:1]
         infinite = np.any(np.abs(right[:, lost]) > _TIED, axis=1)
         left, right = left[:, ~lost], right[:, ~lost]
-        matrices = np.einsum("k,ia,kij,jb->kab", weights, left, products, right, optimize=True)
+        matrices = weights[:, None, None] * (left.T @ products @ right)
         scores = (weights[:, None] * (targets - products @ solution.values)) @ left
         whole = matrices.sum(axis=0)
         leverage = np.linalg.solve(whole, matrices)
         others = whole - matrices
-        for k in np.flatnonzero(np.trace(leverage, axis1=1, axis2=2) > _CARRIER):
-            _, left_over, directions = np.linalg.svd(np.eye(len(whole)) - leverage[k])
+        carriers = np.flatnonzero(np.trace(leverage, axis1=1, axis2=2) > _CARRIER)
+        rest = np.eye(len(whole)) - leverage[carriers]
+        empty = np.any(np.linalg.svd(rest, compute_uv=False) < _NOTHING_LEFT, axis=1)
+        for k, matrix in zip(carriers[empty], rest[empty], strict=True):
+            _, left_over, directions = np.linalg.svd(matrix)
             for direction in directions[left_over < _NOTHING_LEFT]:
                 infinite |= np.abs(right @ direction) > _TIED
                 others[k] = whole
