@@ -17,6 +17,7 @@ from youbot_dynamics.errors import ResourceError, did_you_mean
 
 PACKAGE = "youbot_dynamics"
 PROGRAMS = ("translation", "rotation", "combined")  # that come with the package, in config/programs
+EXCITATION, ARM_EXCITATION = "excitation", "arm_excitation"  # made for the robot, for identification
 
 _HERE = Path(__file__).absolute().parent
 _SITE_FOLDERS = ("site-packages", "dist-packages")

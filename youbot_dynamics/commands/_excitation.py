@@ -7,8 +7,7 @@ import shlex
 
 from youbot_dynamics.commands._terminal import announce, new_file
 from youbot_dynamics.errors import ProgramError
-from youbot_dynamics.identification.excitation import ARM, BASE, arm_motion, base_program, write_goal, write_program
-from youbot_dynamics.resources import robot_path
+from youbot_dynamics.resources import ARM_EXCITATION, EXCITATION, robot_path
 from youbot_dynamics.robot import load_robot
 
 _DURATION, _ROOM = 60.0, 1.0  # of an excitation, unless given [s], [m]
@@ -23,7 +22,7 @@ def check_numbers(given: argparse.Namespace) -> tuple[float, float]:
         ProgramError: --dt is too long for an excitation, the time scale is out of range, a time scale was given for
             the arm, whose excitation has a fixed speed, or duration or room for a program that has its own.
     """
-    for option, programs in (("duration", (BASE, ARM)), ("room", (BASE,))):
+    for option, programs in (("duration", (EXCITATION, ARM_EXCITATION)), ("room", (EXCITATION,))):
         if (value := getattr(given, option)) is not None and given.program not in programs:
             raise ProgramError(
                 f"--{option} with {given.program}",
@@ -31,14 +30,16 @@ def check_numbers(given: argparse.Namespace) -> tuple[float, float]:
                 expected=f"it for {' or '.join(programs)} alone",
                 remedy="leave it out" + "; --time-scale slows a path down" * (option == "duration"),
             )
-    if given.program == BASE and not _SHORTEST_LINE <= given.dt <= _LONGEST_LINE:
+    if given.program == EXCITATION and not _SHORTEST_LINE <= given.dt <= _LONGEST_LINE:
         expected = f"{_SHORTEST_LINE:g} to {_LONGEST_LINE:g} s for an excitation"
         raise ProgramError("--dt", got=f"{given.dt:g} s", expected=expected)
-    if given.program == BASE and not _FASTEST <= given.time_scale <= _SLOWEST:
+    if given.program == EXCITATION and not _FASTEST <= given.time_scale <= _SLOWEST:
         raise ProgramError("--time-scale", got=f"{given.time_scale:g}", expected=f"{_FASTEST:g} to {_SLOWEST:g}")
-    if given.program == ARM and given.time_scale != 1.0:
+    if given.program == ARM_EXCITATION and given.time_scale != 1.0:
         remedy = "leave it out, or choose another --duration"
-        raise ProgramError(f"--time-scale with {ARM}", got=f"{given.time_scale:g}", expected="1", remedy=remedy)
+        raise ProgramError(
+            f"--time-scale with {ARM_EXCITATION}", got=f"{given.time_scale:g}", expected="1", remedy=remedy
+        )
     return (
         _DURATION if given.duration is None else given.duration,
         _ROOM if given.room is None else given.room,
@@ -63,14 +64,17 @@ def write_excitation(given: argparse.Namespace) -> int:
 
 
 def _write(given: argparse.Namespace) -> None:
+    # Only here: it takes two seconds, and every `youbot play` imports this file.
+    from youbot_dynamics.identification.excitation import arm_motion, base_program, write_goal, write_program
+
     robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
     quoted = shlex.quote(str(given.write))
-    if given.program == BASE:
+    if given.program == EXCITATION:
         program = base_program(robot, given.duration, given.room, given.dt).scaled(given.time_scale)
         program.check(robot.base)
         write_program(given.write, program)
         announce(f"wrote {given.write}; play it with: youbot play {quoted} --dt {program.dt:g}")
-    elif given.program == ARM:
+    elif given.program == ARM_EXCITATION:
         write_goal(given.write, arm_motion(robot, given.duration), robot.driver.arm_joints)
         announce(
             f"wrote {given.write}, which starts upright: move the arm there first, clear its workspace, then run: "
@@ -79,4 +83,4 @@ def _write(given: argparse.Namespace) -> None:
         )
     else:
         got, remedy = f"the program {given.program}", "leave --write out to play it"
-        raise ProgramError("--write", got=got, expected=f"{BASE} or {ARM}", remedy=remedy)
+        raise ProgramError("--write", got=got, expected=f"{EXCITATION} or {ARM_EXCITATION}", remedy=remedy)

@@ -24,7 +24,7 @@ from youbot_dynamics.identification.stages import chosen_stages
 from youbot_dynamics.nodes.processes import StopFlag, node_command, start, stop
 from youbot_dynamics.recording.bounds import LARGEST_METADATA, load_yaml
 from youbot_dynamics.report import changes_page, changes_shown, write_outputs
-from youbot_dynamics.resources import robot_path
+from youbot_dynamics.resources import EXCITATION, robot_path
 from youbot_dynamics.robot import load_robot
 
 
@@ -132,7 +132,7 @@ class _Session:
         recorder = start(node_command("recorder", ["--out", str(self._bag), *topics, *self._ros]))
         try:
             self._wait_for_robot(recorder)
-            words = ["excitation", "--duration", str(given.duration), "--room", str(given.room)]
+            words = [EXCITATION, "--duration", str(given.duration), "--room", str(given.room)]
             prefix = ["-p", f"frame_prefix:={json.dumps(given.frame_prefix)}"] if given.frame_prefix else []
             self._move("program_player", words, prefix)
             if given.arm:

@@ -23,7 +23,7 @@ from youbot_dynamics.bringup_plan import (
 from youbot_dynamics.commands import INTERRUPTED, imported
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, did_you_mean, missing_package
 from youbot_dynamics.identification.stages import STAGES
-from youbot_dynamics.resources import robot_path
+from youbot_dynamics.resources import ARM_EXCITATION, robot_path
 
 _ROBOT_FILE = (
     "robot, by the name of a file in config/robots, such as rosbot_xl, or the path of one (default: the youBot)"
@@ -455,7 +455,7 @@ def _run(given: argparse.Namespace) -> int:
         from youbot_dynamics.nodes.recorder import main as record
 
         record([*given.topics, "--out", given.out, "--wait", str(given.wait), *ros])
-    elif given.program == "arm_excitation":
+    elif given.program == ARM_EXCITATION:
         from youbot_dynamics.nodes.arm_player import main as move
 
         move(["--duration", str(given.duration), *ros])

@@ -33,6 +33,7 @@ from youbot_dynamics.identification.arm_friction import (
     uncertainty,
 )
 from youbot_dynamics.identification.base_friction import ROLLER_DEADBAND, WHEEL_DEADBAND, FrictionModel
+from youbot_dynamics.resources import ARM_EXCITATION, EXCITATION
 from youbot_dynamics.robot import Robot
 
 _SHARE = 0.8  # share of the largest speeds and accelerations that is used
@@ -45,7 +46,6 @@ _FELT = 0.005  # [N m] smallest effect on the torques for a combination of inert
 _LOOKED_AT = 0.1  # interval between the samples in the information sum [s]
 _KNOWN = 1e-6  # information added to every unknown, so that an unexcited one gives a bad value instead of infinity
 
-BASE, ARM = "excitation", "arm_excitation"  # names for `youbot play`
 _SHORTEST, _LONGEST = 20.0, 600.0  # [s]
 _SHORTEST_HOLD, _LONGEST_HOLD = 0.001, 0.1  # duration of a line [s]
 _SMALLEST_ROOM, _LARGEST_ROOM = 0.3, 10.0  # [m]
@@ -116,8 +116,8 @@ def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0)
     """
     _check("--duration", duration, _SHORTEST, _LONGEST, "s")
     if not robot.has_arm:
-        got, remedy = f"robot {robot.robot_id}, which has none (robot.has_arm)", f"play {BASE}"
-        raise ProgramError(ARM, got=got, expected="a robot with an arm", remedy=remedy)
+        got, remedy = f"robot {robot.robot_id}, which has none (robot.has_arm)", f"play {EXCITATION}"
+        raise ProgramError(ARM_EXCITATION, got=got, expected="a robot with an arm", remedy=remedy)
     tree, joints = robot.arm.tree(), robot.arm.joints
     n = tree.nv
     middle = array("excitation_centre", robot.arm.excitation_centre, (n,))
@@ -221,7 +221,7 @@ def base_program(robot: Robot, duration: float, room: float, dt: float, *, tries
 
     best, _ = _search(information, 3, duration, tries, seed)
     steps = np.arange(0.0, duration, dt)
-    program = Program("excitation", best.at(steps + 0.5 * dt)[1], dt)
+    program = Program(EXCITATION, best.at(steps + 0.5 * dt)[1], dt)
     program.check(base)
     return program
 

@@ -15,7 +15,6 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from youbot_dynamics.control.trajectory import Program, TrajectoryLimits, read_program
 from youbot_dynamics.errors import ProgramError, TrajectoryError, did_you_mean
-from youbot_dynamics.identification.excitation import ARM, BASE, base_program
 from youbot_dynamics.nodes._parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes._player import DISCOVERY_TIMEOUT, Player, play_once
 from youbot_dynamics.nodes._runtime import LATCHED_QOS, STATE_QOS, acknowledged, parse
@@ -23,7 +22,7 @@ from youbot_dynamics.nodes._trajectory_message import GIVEN_UP, REFUSED_STAMP, s
 from youbot_dynamics.nodes.processes import StopFlag
 from youbot_dynamics.parameters import settings_table
 from youbot_dynamics.recording.message_types import trajectory_cdr
-from youbot_dynamics.resources import PROGRAMS, program_path
+from youbot_dynamics.resources import ARM_EXCITATION, EXCITATION, PROGRAMS, program_path
 
 _SLOWEST = 1000.0  # times slower than written
 _LISTEN = 0.4  # [s] to check whether a trajectory is being followed
@@ -73,7 +72,9 @@ class ProgramPlayer(Player):
             ProgramError: no such program, a malformed or too fast one, or a time scale that is not positive.
         """
         robot = self.config.robot()
-        if given.program == BASE:
+        if given.program == EXCITATION:
+            from youbot_dynamics.identification.excitation import base_program  # only here: it takes two seconds
+
             print("choosing the motion", file=sys.stderr)
             program = base_program(robot, given.duration, given.room, given.dt).scaled(given.time_scale)
         elif not 0.0 < given.time_scale <= _SLOWEST:
@@ -166,7 +167,7 @@ class ProgramPlayer(Player):
 
 def _path_of(name: str) -> Path:
     if name not in PROGRAMS:
-        names = [*PROGRAMS, BASE, ARM]
+        names = [*PROGRAMS, EXCITATION, ARM_EXCITATION]
         expected = f"a file, or one of {', '.join(names)}"
         raise ProgramError(
             f"program {name}", got="no such file or program", expected=expected, remedy=did_you_mean(name, names)

@@ -55,7 +55,7 @@ def pseudo_inertia(parameters: Vector) -> Vector:
 
 
 def body_parameters(pseudo: Vector) -> Vector:
-    """Inertial parameters (..., 10) of the bodies with pseudo-inertias (..., 4, 4)."""
+    """Inertial parameters (10,) of the body with a pseudo-inertia (4, 4); of several in any leading shape."""
     second = pseudo[..., :3, :3]
     inertia = np.trace(second, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - second
     i, j = np.triu_indices(3)
