@@ -61,7 +61,7 @@ step "pytest" chosen "${pytest[@]}" -n $(($(nproc) + 1)) --maxprocesses 4 -m "($
 step "mypy" ended
 # Those over DDS wait for a third of the time: beside them run those that only compute.
 beside "${pytest[@]}" -n auto --maxprocesses 4 -m "($speed) and computes" "${arguments[@]}"
-step "pytest ros" chosen "${pytest[@]}" -n 3 -m "($speed) and ros"
+step "pytest ros" chosen "${pytest[@]}" -n "$(nproc)" --maxprocesses 3 -m "($speed) and ros"
 step "computing" chosen ended
 
 printf '\n%s' "$summary"

@@ -315,7 +315,8 @@ def test_our_nodes_drive_it_as_they_drive_the_robot(gazebo):
             observer.spin(0.05)
         assert np.allclose(robot.twist_of @ robot.speeds, [0.15, 0.1, 0.3], atol=1e-6)
         observer.wait(lambda: not np.any(robot.speeds), "the watchdog of base_controller")
-        observer.spin(0.3)
+        rest = robot.clock.now().nanoseconds * 1e-9
+        observer.wait(lambda: observer.stamps("odom")[-1] > rest, "odometry of the base at rest")
         assert np.allclose(start, 0.0)
         assert np.linalg.norm(robot.pose[:2]) > 0.2
         assert np.allclose(pose_vector(observer.received["odom"][-1].pose.pose), robot.pose, atol=2e-3)

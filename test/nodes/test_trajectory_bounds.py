@@ -17,7 +17,7 @@ from nav_msgs.msg import Odometry  # noqa: E402
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import SetParameters  # noqa: E402
 from rclpy.serialization import serialize_message  # noqa: E402
-from ros_processes import Observer, Processes, end  # noqa: E402
+from ros_processes import PATIENCE, PATIENT, Observer, Processes, end  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from trajectory_messages import many, message  # noqa: E402
 from trajectory_msgs.msg import MultiDOFJointTrajectory  # noqa: E402
@@ -159,14 +159,14 @@ def test_odometry_goes_on_whatever_trajectory_comes_and_the_refusal_is_told(tmp_
     with Processes() as processes, Observer() as observer:
         processes.node("mock_youbot")
         processes.node("base_controller")
-        both = processes.node("odometry")
+        both = processes.node("odometry", *PATIENT)
         observer.listen(Odometry, "odom")
         observer.listen(JointState, "trajectory_tracker/error")
         observer.listen(DiagnosticArray, "/diagnostics")
         path = observer.node.create_publisher(MultiDOFJointTrajectory, "trajectory", 1)
         odom, late = observer.received["odom"], []
-        observer.wait(lambda: path.get_subscription_count() > 0, "the tracker", 60.0)
-        observer.wait(lambda: len(odom) > 50, "odometry", 60.0)
+        observer.wait(lambda: path.get_subscription_count() > 0, "the tracker")
+        observer.wait(lambda: len(odom) > 50, "odometry")
 
         def logged(words: str) -> bool:
             entries = [s for array in observer.received["/diagnostics"] for s in array.status]
@@ -174,7 +174,7 @@ def test_odometry_goes_on_whatever_trajectory_comes_and_the_refusal_is_told(tmp_
 
         def spent_on(count: int) -> float:
             begin, until = processor_time(both.pid), len(odom) + count
-            observer.wait(lambda: len(odom) >= until, "odometry", 30.0)
+            observer.wait(lambda: len(odom) >= until, "odometry")
             return processor_time(both.pid) - begin
 
         # What 25 readings take of the process, and what they take with a trajectory among them.
@@ -208,17 +208,17 @@ def test_odometry_goes_on_whatever_trajectory_comes_and_the_refusal_is_told(tmp_
         # A refused one leaves the running one alone.
         asked = len(errors)
         path.publish(many(100_000, 500.0))
-        observer.wait(lambda: len(errors) > asked + 50, "it going on", 30.0)
+        observer.wait(lambda: len(errors) > asked + 50, "it going on")
         path.publish(MultiDOFJointTrajectory())
         observer.wait(lambda: logged("an empty trajectory stopped it"), "the end")
         program = tmp_path / "long.txt"
         program.write_text("0.01 0 0\n" * 31000)
         player = processes.youbot("play", str(program))
-        said = player.communicate(timeout=60.0)[0]
+        said = player.communicate(timeout=PATIENCE)[0]
         assert player.returncode == 1 and "got 31001 points; expected at most 30000" in said
         program.write_text("0.01 0 0\n" * 11)
         player = processes.youbot("play", str(program), "--dt", "59.0")
-        said = player.communicate(timeout=60.0)[0]
+        said = player.communicate(timeout=PATIENCE)[0]
         assert player.returncode == 1 and "got a duration of 649 s; expected at most 600 s" in said
         limit = Parameter(name="max_duration")
         limit.value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=5.0)
@@ -227,7 +227,7 @@ def test_odometry_goes_on_whatever_trajectory_comes_and_the_refusal_is_told(tmp_
         )
         assert answer.results[0].successful
         player = processes.youbot("play", "translation")
-        said = player.communicate(timeout=60.0)[0]
+        said = player.communicate(timeout=PATIENCE)[0]
         assert player.returncode == 1
         assert "refused: trajectory: got a duration of 20 s; expected at most 5 s (max_duration)" in said
         log = end(both)

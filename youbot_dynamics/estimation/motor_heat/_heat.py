@@ -88,7 +88,7 @@ class HeatBelief:
 
 
 def _crossing(rising: Callable[[float], float], limit: float, low: float, high: float) -> float:
-    """Where a rising function reaches a limit in an interval; `scipy.optimize` would take 21 MB and 0.7 s of a robot."""
+    """Where a rising function reaches a limit in an interval; `scipy.optimize` would take 21 MB and 0.7 s."""
     place = bisect_left(range(_PARTS), limit, key=lambda k: rising(low + (high - low) * k / _PARTS))
     return low + (high - low) * place / _PARTS
 
