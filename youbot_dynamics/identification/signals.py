@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.signal import savgol_filter
 
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.control.stamp_rhythm import in_rhythm
@@ -48,6 +47,8 @@ def even_stamps(time: ArrayLike, position: ArrayLike) -> Vector:
         time: (s,) stamps, increasing [s].
         position: (s, n) of the joints [rad].
     """
+    from scipy.signal import savgol_filter  # only here: every start of `youbot identify` would take 0.9 s more
+
     stamps = array("time", time, (None,))
     table = array("position", position, (len(stamps), None))
     if len(stamps) < 2:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from math import ceil, hypot, nan
 
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.special import chdtri, ndtri
 
 from youbot_dynamics.arrays import Indices, Vector, array, number, read_only
 from youbot_dynamics.control.trajectory import Program
@@ -189,7 +189,7 @@ def _slopes(legs: Sequence[TapeLeg], guess: Guess, changes: Vector) -> Vector:
 
 def _inconsistency(fitted: MecanumBase, base: MecanumBase, freedom: int, misfit: float) -> str:
     """Why the readings cannot be those of this base, "" if they can."""
-    if freedom > 0 and misfit > chi2.ppf(_CONTRADICTION, freedom):
+    if freedom > 0 and misfit > chdtri(freedom, 1.0 - _CONTRADICTION):
         return (
             f"the readings contradict each other by {np.sqrt(misfit / freedom):.2g} times their errors: "
             "check the full turns and the distances"
@@ -206,7 +206,7 @@ def _inconsistency(fitted: MecanumBase, base: MecanumBase, freedom: int, misfit:
 def _estimate(unknown: Unknown, value: float, error: float, reason: str) -> Estimate:
     if reason:
         return undetermined(unknown, reason)
-    return judge(unknown, value, error, float(norm.ppf(0.5 + 0.5 * CONFIDENCE)) * error)
+    return judge(unknown, value, error, float(ndtri(0.5 + 0.5 * CONFIDENCE)) * error)
 
 
 def _undetermined(wheels: int) -> list[Estimate]:

@@ -8,7 +8,6 @@ from math import isfinite, nan
 
 import numpy as np
 from scipy.ndimage import minimum_filter1d
-from scipy.stats import theilslopes
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.least_squares import CONFIDENCE
@@ -245,6 +244,8 @@ def _measured(
 
 def _drift(late: Vector, times: Vector) -> tuple[float, tuple[float, float], Vector]:
     """Drift, its interval, and the line (m,) through the lower envelope of `late` (m,)."""
+    from scipy.stats import theilslopes  # only here: every start of `youbot identify` would take 0.7 s more
+
     since = times - times[0]
     duration = float(np.max(since))
     if duration < _SHORTEST_DRIFT:
