@@ -30,7 +30,11 @@ def test_what_computes_little_imports_neither_compiler_nor_scipy(module: str) ->
 
 @pytest.mark.parametrize(
     ("module", "heavy"),
-    [("nodes.arm_ekf", "scipy.optimize"), ("nodes.program_player", "scipy"), ("commands.identify", "scipy.stats")],
+    [
+        ("nodes.arm_ekf", "scipy.optimize"),
+        ("nodes.program_player", "youbot_dynamics.identification"),
+        ("commands.identify", "scipy.stats"),
+    ],
 )
 def test_no_start_waits_for_what_only_some_motions_and_recordings_need(module: str, heavy: str) -> None:
     run_python(f"import sys, youbot_dynamics.{module}\nsys.exit('imports it' if '{heavy}' in sys.modules else 0)")
