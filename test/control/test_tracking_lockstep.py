@@ -158,7 +158,8 @@ def test_an_effective_delay_alone_is_made_up_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "program"), [(2, "combined"), (1, "rotation"), pytest.param(1, "translation", marks=pytest.mark.slow)]
+    ("seed", "program"),
+    [(1, "rotation"), *(pytest.param(*one, marks=pytest.mark.slow) for one in ((2, "combined"), (1, "translation")))],
 )
 def test_the_identified_model_tracks_like_the_twin_it_was_identified_from(seed: int, program: str) -> None:
     """Seed 1 has much friction: a model without it would be driven by what is ahead of friction that is not there."""

@@ -48,7 +48,7 @@ def check_twin(seed: int, programs: tuple[str, ...] = PROGRAMS) -> None:
             assert np.all(np.abs(errors.mean(axis=0)) <= MEAN), (law, name)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_a_robot_of_each_family_is_held_to_three_tenths_of_a_millimetre(seed: int) -> None:
     check_twin(seed, ("combined",))
 

@@ -261,7 +261,7 @@ GEARS = [156, 156, 100, 71, 71]
         (3.5, "3.47", set()),
         pytest.param(0.102, "0.101", set(), marks=pytest.mark.slow),  # kgf m
         (1000.0, "991", set()),  # N mm
-        (1.0 / np.array(GEARS), "0.00635", set()),  # torques of the motors
+        pytest.param(1.0 / np.array(GEARS), "0.00635", set(), marks=pytest.mark.slow),  # torques of the motors
     ],
     ids=["right", "twice", "3.5 times", "kgf m", "N mm", "motors"],
 )
@@ -278,7 +278,7 @@ def test_efforts_of_the_arm_in_another_unit_are_named_and_give_no_friction_beyon
 
 @pytest.mark.parametrize(
     ("joint", "scale"),
-    [(4, 4.0), (2, 4.0), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((3, 100.0), (1, 5.0)))],
+    [(4, 4.0), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((2, 4.0), (3, 100.0), (1, 5.0)))],
 )
 def test_efforts_of_one_joint_in_another_unit_refuse_that_joint_alone(arm_run, tmp_path, joint, scale):
     efforts = arm_run.torque * np.where(np.arange(1, 6) == joint, scale, 1.0)
