@@ -27,7 +27,7 @@ for ((run = 1; run <= runs; run++)); do
     fi
     started=$SECONDS
     verdict=passed
-    "$VENV/bin/python" -m pytest -q -p no:rerunfailures "${END_OF_A_HANG[@]}" -n 3 --dist loadfile -m "ros and not slow" "$@" \
+    "$VENV/bin/python" -m pytest -q -p no:rerunfailures "${END_OF_A_HANG[@]}" -n "$(nproc)" --maxprocesses 3 --dist loadfile -m "ros and not slow" "$@" \
         || { verdict=FAILED; failed=1; }
     printf '== run %d of %d, %s: %s after %d s\n' "$run" "$runs" "$load" "$verdict" $((SECONDS - started))
     rest

@@ -205,7 +205,7 @@ def test_every_refusal_has_a_finding(name: str) -> None:
     assert "arm_joint_3" in found(health, names={name: ("arm_joint_3",)})[name]
 
 
-@pytest.mark.parametrize("shift, lost, found_off_clock", [(0.0, 20, False), (0.0, 40, True), (5.0, 0, True)])
+@pytest.mark.parametrize("shift, lost, found_off_clock", [(0.0, 40, False), (0.0, 60, True), (5.0, 0, True)])
 def test_voltages_are_off_the_clock_where_more_come_alone_than_lost_messages_explain(
     shift: float, lost: int, found_off_clock: bool
 ) -> None:

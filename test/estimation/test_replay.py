@@ -17,6 +17,7 @@ from youbot_dynamics.commands._replay import LEFT_OUT, open_log, read_node
 from youbot_dynamics.errors import InputError, YoubotDynamicsError
 from youbot_dynamics.estimation.arm_ekf import ArmEkf, ArmEkfTuning, ArmSensors
 from youbot_dynamics.estimation.arm_estimator import ArmEstimator
+from youbot_dynamics.estimation.arm_health import VOLTAGES_OFF_CLOCK
 from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.motor_heat import ArmTemperatures
 from youbot_dynamics.estimation.replay import ArmLog, ArmReplay, MotorReadings, replay_arm
@@ -150,6 +151,10 @@ def test_voltages_far_from_every_effort_are_counted(run: Run) -> None:
     voltage = MotorReadings(run.stamp[:7] + np.r_[np.zeros(4), np.full(3, 0.5)] - 1.0, np.full((7, 5), 3.0))
     found = replay_arm(log_of(run, voltage=voltage), ROBOT)
     assert found.counts["voltages without an effort"] == 7
+    assert VOLTAGES_OFF_CLOCK not in {finding.name for finding in found.findings}
+    early = MotorReadings(run.stamp - 1000.0, np.full((len(run.stamp), 5), 3.0))
+    told = replay_arm(log_of(run, voltage=early), ROBOT).findings
+    assert VOLTAGES_OFF_CLOCK in {finding.name for finding in told}
 
 
 def test_whatever_is_wrong_with_messages_is_counted_and_told(run: Run) -> None:

@@ -36,7 +36,7 @@ from youbot_dynamics.identification.arm_friction import (
     load_friction,
     regressor,
 )
-from youbot_dynamics.identification.arm_friction._fit import FAR, _determined
+from youbot_dynamics.identification.arm_friction._fit import FAR, _determined, _lasting_rounding
 from youbot_dynamics.identification.arm_friction._inertia import (
     body_parameters,
     consistent_inertia,
@@ -188,6 +188,26 @@ def test_efforts_in_steps_beyond_the_friction_of_the_only_joint_give_none(step):
     fit = identify_arm_friction([coarse], ArmFrictionModel(("joint",)))["joint"]
     for estimate, true in zip(fit.estimates, (0.8, 0.1), strict=False):
         assert not estimate.identified or estimate.interval[0] <= true <= estimate.interval[1], estimate
+
+
+def test_only_efforts_that_hardly_change_carry_the_error_of_rounding():
+    def rounding(*recordings):
+        return float(_lasting_rounding(recordings)[0])
+
+    def in_steps(step, **changed):
+        exact = pendulum(wave, **changed)
+        return dataclasses.replace(exact, torque=step * np.round(exact.torque / step))
+
+    hardly = in_steps(0.5, friction=(0.8, 0.1), weight=0.0, noise=0.01)
+    assert rounding(hardly) == pytest.approx(0.5 / np.sqrt(12.0))
+    many, one_way = in_steps(0.02, weight=6.0), in_steps(0.1, weight=6.0)
+    assert rounding(many) == 0.0
+    keep = np.diff(one_way.position[:, 0], append=0.0) > 0.0
+    parts = {name: getattr(one_way, name)[keep] for name in ("time", "position", "torque")}
+    assert rounding(dataclasses.replace(one_way, **parts)) == 0.0
+    still = dataclasses.replace(many, position=0.0 * many.position, torque=0.5 + 0.0 * many.torque)
+    assert rounding(many, still) == 0.0
+    assert rounding(hardly, many) == 0.0  # the other recording tells its friction
 
 
 @pytest.fixture(scope="module")

@@ -34,8 +34,8 @@ from youbot_dynamics.robot import Robot
 
 SAME_TIME = 0.01  # [s] by which stamps of a voltage and an effort may differ
 _LONGEST_GAP = 1.0  # [s] between stamps; a longer one is a jump of the clock
-_WAITING = 100  # voltages at most that wait for their efforts: a second of the driver
-_LOST = 25  # voltages in a row without an effort: lost messages explain so many, with another clock it is all of them
+_WAITING = 100  # voltages at most that wait for their efforts: two seconds of the driver
+LOST = 50  # voltages in a row without an effort, a second of the driver: more are no lost messages but another clock
 _NIS_SHARE = 0.02  # of a message in the mean NIS
 _FRICTION_RATE = 50.0  # [Hz]
 _SUPPORT_RATE = 10.0  # [Hz]
@@ -146,7 +146,9 @@ class ArmEstimator:
         self.limits = self.limits_now()  # at the last step of the temperatures
         self._counts_before: Counter[str] = Counter()  # of filters before a reset
         self._intended_starts = 1
-        self._unpaired = self._unpaired_in_row = self._off_clock = 0  # voltages: all, the last ones, those beyond a row
+        self._unpaired = self._unpaired_in_row = self._off_clock = (
+            0  # voltages without an effort: all, in a row now, after `LOST` in a row
+        )
         self._voltages: deque[JointReading] = deque()  # for their efforts
         self._efforts: deque[tuple[float, Vector, Vector]] = deque(maxlen=_WAITING)  # stamps, efforts, speeds
         self._effort, self._last = np.zeros(len(joints)), (math.nan, math.nan)  # stamp and steady time [s]
@@ -293,7 +295,7 @@ class ArmEstimator:
     def _leave_out(self) -> None:
         self._unpaired += 1
         self._unpaired_in_row += 1
-        self._off_clock += self._unpaired_in_row > _LOST
+        self._off_clock += self._unpaired_in_row > LOST
 
     def take_temperatures(self, stamp: float, names: Sequence[str], *fields: Sequence[float]) -> None:
         """Process temperatures of the motors' sensors [degC] at a stamp [s], the last of the fields of joint states."""

@@ -15,8 +15,8 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.estimation import arm_health as intake
 from youbot_dynamics.estimation.arm_ekf import ArmBelief, ArmEkf, ArmTrack
-from youbot_dynamics.estimation.arm_estimator import SAME_TIME, ArmEstimator, elapsed
-from youbot_dynamics.estimation.arm_health import ERROR, Finding, JointReading
+from youbot_dynamics.estimation.arm_estimator import LOST, SAME_TIME, ArmEstimator, elapsed
+from youbot_dynamics.estimation.arm_health import ERROR, VOLTAGES_OFF_CLOCK, Finding, JointReading
 from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.motor_heat import PERIOD, HeatBelief
 from youbot_dynamics.robot import Robot
@@ -94,7 +94,7 @@ def _replay_heat(log: ArmLog, track: ArmTrack, estimator: ArmEstimator) -> HeatT
     stamp, received, effort = log.stamp[rows], log.received[rows], log.effort[rows]
     passed = elapsed(np.diff(stamp, prepend=stamp[:1]), np.diff(received, prepend=received[:1]))
     passing = np.cumsum(passed)
-    pairs, unpaired = _paired(log.voltage, stamp)
+    pairs, unpaired, off_clock = _paired(log.voltage, stamp)
     volts, sensors = deque(pairs), deque[tuple[float, Vector]]()
     if log.temperature is not None:
         sensors.extend(zip(log.temperature.stamp.tolist(), log.temperature.value, strict=True))
@@ -123,22 +123,28 @@ def _replay_heat(log: ArmLog, track: ArmTrack, estimator: ArmEstimator) -> HeatT
     if (len(times) - 1) % _BETWEEN_LIMITS:
         limit_times.append(times[-1])
         limits.append(estimator.limits_now())
-    counts = {**heat.counts, "voltages without an effort": unpaired}
+    counts = {**heat.counts, "voltages without an effort": unpaired, VOLTAGES_OFF_CLOCK: off_clock}
     left = np.array([[(motor.seconds, motor.torque) for motor in motors] for motors in limits])
     of = np.moveaxis(np.array(records), 2, 0)  # windings and housings, each with its deviations
     at = np.array(limit_times)
     return HeatTrack(np.array(times), of[0], of[1], of[2], of[3], at, left[..., 0], left[..., 1], counts)
 
 
-def _paired(voltage: MotorReadings | None, stamp: Vector) -> tuple[list[tuple[int, Vector]], int]:
-    """Voltages with the message (t,) of the same time: (message, volts), and the number of voltages without one."""
+def _paired(voltage: MotorReadings | None, stamp: Vector) -> tuple[list[tuple[int, Vector]], int, int]:
+    """Voltages with the message (t,) of the same time: (message, volts).
+
+    Also the numbers of voltages without one, and of those after `LOST` in a row.
+    """
     if voltage is None or not len(stamp):
-        return [], 0
+        return [], 0, 0
     order = np.argsort(stamp, kind="stable")
     nearest = order[np.searchsorted(0.5 * (stamp[order][1:] + stamp[order][:-1]), voltage.stamp)]
     near = np.abs(stamp[nearest] - voltage.stamp) <= SAME_TIME
     pairs = zip(nearest[near].tolist(), voltage.value[near], strict=True)
-    return sorted(pairs, key=lambda pair: pair[0]), int(np.count_nonzero(~near))
+    places = np.arange(len(near))
+    in_row = places - np.maximum.accumulate(np.where(near, places, -1))
+    alone, off_clock = (int(np.count_nonzero(in_row > fewest)) for fewest in (0, LOST))
+    return sorted(pairs, key=lambda pair: pair[0]), alone, off_clock
 
 
 _CHECKS_RATE = 50.0  # [Hz] at which messages are checked: that of the driver, for which the thresholds are set

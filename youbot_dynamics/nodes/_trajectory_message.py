@@ -13,7 +13,7 @@ from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.kinematics.planar import yaws_of_quaternions
 
 GIVEN_UP = "trajectory given up"  # how the tracker's status begins where it does not go on
-REFUSED_STAMP = "header_stamp"  # in the diagnostics of the tracker: identifies a trajectory that was refused
+OF_STAMP = "header_stamp"  # in the diagnostics of the tracker: identifies a trajectory that was refused or given up
 
 _LITTLE_ENDIAN = b"\x00\x01"  # plain CDR, as every ROS 2 middleware writes it on today's machines
 _PARTS = ("transforms", "velocities", "accelerations")

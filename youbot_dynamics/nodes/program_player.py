@@ -18,7 +18,7 @@ from youbot_dynamics.errors import ProgramError, TrajectoryError, did_you_mean
 from youbot_dynamics.nodes._parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes._player import DISCOVERY_TIMEOUT, Player, play_once
 from youbot_dynamics.nodes._runtime import LATCHED_QOS, STATE_QOS, acknowledged, parse
-from youbot_dynamics.nodes._trajectory_message import GIVEN_UP, REFUSED_STAMP, stamp_text
+from youbot_dynamics.nodes._trajectory_message import GIVEN_UP, OF_STAMP, stamp_text
 from youbot_dynamics.nodes.processes import StopFlag
 from youbot_dynamics.parameters import settings_table
 from youbot_dynamics.recording.message_types import trajectory_cdr
@@ -28,15 +28,14 @@ _SLOWEST = 1000.0  # times slower than written
 _LISTEN = 0.4  # [s] to check whether a trajectory is being followed
 _LEAD = 1.2  # [s] between sending and start: longer than any delay that can be previewed
 _ACCEPT = 2.0  # [s] for it to begin
-# Time without a tracking error after which it has ended [s]: after its due time or where the tracker says that it gave
-# it up, and before its due time without a word.
+# Time without a tracking error after which it has ended [s]: after its due time, and before it, when it was given up.
 # A busy machine loses messages, and DDS repeats them after up to 3 s.
-_QUIET, _SILENT = 1.0, 3.5
+_QUIET, _GIVEN_UP = 1.0, 3.5
 _EARLY = 0.2  # [s] by which the last tracking error may come before the due time
 
 
 class GivenUpError(TrajectoryError):
-    """A trajectory that the tracker began to follow and gave up."""
+    """A trajectory that the tracker accepted and gave up, or of which nothing is heard any more before its end."""
 
 
 class ProgramPlayer(Player):
@@ -46,7 +45,7 @@ class ProgramPlayer(Player):
         super().__init__("program_player")
         self.config = NodeParameters(self, (*FRAME_TABLE, *settings_table(TrajectoryLimits)))
         self._last_error = float("-inf")
-        self._sent = self._refused = self._given_up = ""  # stamp of the trajectory, why it was refused or given up
+        self._sent = self._ended = ""  # stamp of the trajectory, and what the tracker says of its refusal or end
         # Latched, so that a recorder which DDS connects late still receives it.
         self._trajectory = self.create_publisher(MultiDOFJointTrajectory, "trajectory", LATCHED_QOS)
         self.create_subscription(JointState, "trajectory_tracker/error", self._on_error, STATE_QOS)
@@ -55,12 +54,9 @@ class ProgramPlayer(Player):
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if status.name != f"{self._tracker}: trajectory":
-                continue
-            stamp = {value.key: value.value for value in status.values}.get(REFUSED_STAMP)
-            if stamp == self._sent:
-                self._refused = status.message
-            self._given_up = status.message if status.message.startswith(GIVEN_UP) else ""
+            stamp = {value.key: value.value for value in status.values}.get(OF_STAMP)
+            if status.name == f"{self._tracker}: trajectory" and stamp == self._sent:
+                self._ended = status.message
 
     def _on_error(self, message: JointState) -> None:
         self._last_error = time.monotonic()
@@ -93,7 +89,7 @@ class ProgramPlayer(Player):
 
         Raises:
             TrajectoryError: a program beyond the limits, no tracker, or one that refused the program.
-            GivenUpError: the tracker gave it up.
+            GivenUpError: the tracker gave it up, or its errors ceased; where they are lost on the way the base drives on.
         """
         limits = self.config.settings(TrajectoryLimits)
         limits.check(points=len(program.twists) + 1, duration=program.duration)
@@ -111,30 +107,28 @@ class ProgramPlayer(Player):
             raise TrajectoryError(name, got="a trajectory that is being followed already", remedy=remedy)
         print(f"driving {program.name}: {program.duration:.1f} s; Ctrl-C stops the base", file=sys.stderr)
         message = self._message(program)
-        self._sent, self._refused, self._given_up = stamp_text(message), "", ""
+        self._sent, self._ended = stamp_text(message), ""
         sent = time.monotonic()
         self._trajectory.publish(message)
-        self.wait(lambda: self._last_error > sent or bool(self._refused), _LEAD + _ACCEPT, flag)
-        if self._refused:
-            raise TrajectoryError(name, got=self._refused)
-        if self._last_error <= sent and not flag.set:
+        self.wait(lambda: self._last_error > sent or bool(self._ended), _LEAD + _ACCEPT, flag)
+        if self._ended and not self._ended.startswith(GIVEN_UP):
+            raise TrajectoryError(name, got=self._ended)
+        if self._last_error <= sent and not self._ended and not flag.set:
             remedy = "see what it says in the terminal of the bringup, and /diagnostics"
             raise TrajectoryError(name, got="no answer of trajectory_tracker", remedy=remedy)
         due = sent + _LEAD + program.duration
-        while not flag.set:
+        while not flag.set and not self._ended:
             early = self._last_error < due - _EARLY
-            silence = time.monotonic() - self._last_error
-            if silence > (_SILENT if early else _QUIET) or (self._given_up and silence > _QUIET):
+            if time.monotonic() - self._last_error > (_GIVEN_UP if early else _QUIET):
                 break
             # First process all messages: a delay of this process must not count as the tracker's silence.
             last = -1.0
             while last != self._last_error:
                 last = self._last_error
                 rclpy.spin_once(self, timeout_sec=0.02)
-        if not flag.set and early:
+        if not flag.set and (self._ended or early):
             followed = max(0.0, self._last_error - sent - _LEAD)
-            got = f"{followed:.1f} s of {program.duration:.1f} s followed"
-            got += f"; {self._given_up}" if self._given_up else ""
+            got = f"{followed:.1f} s of {program.duration:.1f} s followed; {self._ended or 'no word since'}"
             raise GivenUpError(name, got=got, remedy="see the log of trajectory_tracker and /diagnostics")
         return not flag.set
 

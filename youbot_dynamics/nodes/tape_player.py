@@ -112,11 +112,12 @@ class TapePlayer(ProgramPlayer):
         while len(self.legs) < len(motion):
             kind, program = motion[len(self.legs)]
             begin = f"Leg {len(self.legs) + 1} of {len(motion)}, {kind}. {_MARKS[kind]}, then press Enter: "
-            if self._ask(begin, flag, lambda _: 0.0) is None:
+            if self._ask(begin, flag, _enter) is None:
                 return False
             try:
                 angles = self._drive(program, flag)
             except GivenUpError as problem:
+                self.cancel()  # where only the word of it was lost, the base drives on
                 print(f"{problem}\nThis leg does not count: drive it again.", file=sys.stderr)
                 continue
             if angles is None:
@@ -172,6 +173,13 @@ def _read_line() -> str:
             raise RecordingError("answer", got="the end of the input", expected="a line", remedy="use a terminal")
         line += byte
     return line.decode(errors="replace")
+
+
+def _enter(line: str) -> float:
+    """Nothing but Enter: an answer to another question must not start the base."""
+    if line.strip():
+        raise ValueError
+    return 0.0
 
 
 def _distance(line: str) -> float:

@@ -33,7 +33,7 @@ from youbot_dynamics.nodes._runtime import (
 )
 from youbot_dynamics.nodes._trajectory_message import (
     GIVEN_UP,
-    REFUSED_STAMP,
+    OF_STAMP,
     TrajectoryMessage,
     read_trajectory,
     stamp_text,
@@ -80,7 +80,7 @@ class TrajectoryTracker(Node):
             use_tracker(self._run.model, self._run.period)
         self._frame, self._child = self._config.frames()
         self._last_wheel_command = -np.inf
-        self._status = Status(OK, "idle")
+        self._status, self._accepted = Status(OK, "idle"), ""  # stamp of the last trajectory that was accepted
         self._commands = self.create_publisher(Twist, "~/cmd_vel", COMMAND_QOS)
         self._error = self.create_publisher(JointState, "~/error", STATE_QOS)
         self.create_service(Trigger, "~/cancel", self._on_cancel)
@@ -154,10 +154,11 @@ class TrajectoryTracker(Node):
             message = read_trajectory(data, self._config.settings(TrajectoryLimits))
             if message.trajectory is not None:
                 self._accept(message, message.trajectory)
+                self._accepted = stamp_text(data)
             else:
                 self._ended(self._run.end("an empty trajectory stopped it"))
         except TrajectoryError as problem:
-            self._status = Status(WARN, f"refused: {problem}", {REFUSED_STAMP: stamp_text(data)})
+            self._status = Status(WARN, f"refused: {problem}", {OF_STAMP: stamp_text(data)})
             self.get_logger().error(self._status.message)
             self._diagnostics.publish()
 
@@ -208,7 +209,7 @@ class TrajectoryTracker(Node):
         """Command zero and log why the trajectory was given up; without a reason it was not."""
         if reason:
             self._commands.publish(Twist())
-            self._status = Status(level, f"{GIVEN_UP}: {reason}")
+            self._status = Status(level, f"{GIVEN_UP}: {reason}", {OF_STAMP: self._accepted})
             self.get_logger().warning(self._status.message)
             self._diagnostics.publish()
 

@@ -201,7 +201,7 @@ def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, str
     return reasons
 
 
-_FEW_LEVELS, _RARE = 2, 0.02  # efforts of a joint in one direction, and the share of readings that makes one count
+_FEW_LEVELS, _RARE = 2, 0.05  # efforts of a joint in one direction, and the share of readings that does not count
 
 
 def _with_reading_errors(identification: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFriction:
@@ -233,18 +233,30 @@ def _with_reading_errors(identification: ArmFriction, recordings: Sequence[ArmSi
 
 
 def _lasting_rounding(recordings: Sequence[ArmSignals]) -> Vector:
-    """Standard error (n,) of efforts in steps h, h / sqrt(12), where they change too little for it to average out."""
-    found = []
-    for signals in recordings:
+    """Standard error (n,) of efforts in steps h, h / sqrt(12), where they change too little for it to average out.
+
+    That is where a joint that moves in a direction shows no more than two efforts, but for a few readings, in every
+    recording in which it moves.
+    """
+    found = np.full((len(recordings), len(_smallest_change(recordings[0].torque))), np.inf)
+    for number, signals in enumerate(recordings):
         speed = np.diff(signals.position, axis=0)
         for joint, step in enumerate(_smallest_change(signals.torque)):
-            moved, levels = signals.torque[1:, joint] * np.sign(speed[:, joint]), []
-            for direction in (speed[:, joint] > 0.0, speed[:, joint] < 0.0):
-                counts = np.unique(moved[direction], return_counts=True)[1]
-                levels.append(np.count_nonzero(counts > _RARE * counts.sum()))
-            found.append(step / math.sqrt(12.0) if min(levels) <= _FEW_LEVELS else 0.0)
-    worst: Vector = np.max(np.reshape(found, (len(recordings), -1)), axis=0)
-    return worst
+            levels = [
+                _most_frequent(signals.torque[1:, joint][moving])
+                for moving in (speed[:, joint] > 0.0, speed[:, joint] < 0.0)
+                if np.any(moving)
+            ]
+            if levels:
+                found[number, joint] = step / math.sqrt(12.0) if min(levels) <= _FEW_LEVELS else 0.0
+    least: Vector = np.min(found, axis=0)
+    return np.where(np.isfinite(least), least, 0.0)
+
+
+def _most_frequent(readings: Vector) -> int:
+    """Number of distinct readings (m,) that make up all but a few of them."""
+    counts = np.sort(np.unique(readings, return_counts=True)[1])[::-1]
+    return int(np.searchsorted(np.cumsum(counts), (1.0 - _RARE) * len(readings))) + 1
 
 
 def _smallest_change(readings: Vector) -> Vector:

@@ -93,8 +93,8 @@ def consistent_inertia(identification: ArmFriction) -> ConsistentInertia:
     lower[logarithms], upper[logarithms] = start[logarithms] - _LARGEST_CHANGE, start[logarithms] + _LARGEST_CHANGE
 
     def parameters(x: Vector) -> Vector:
-        lower = _factors(x[:bodies].reshape(n, OF_BODY))
-        of_bodies = body_parameters(lower @ lower.swapaxes(1, 2))
+        factors = _factors(x[:bodies].reshape(n, OF_BODY))
+        of_bodies = body_parameters(factors @ factors.swapaxes(1, 2))
         return np.concatenate([of_bodies.ravel(), np.exp(x[bodies:width]), x[width:]])
 
     def residual(x: Vector) -> Vector:

@@ -125,8 +125,8 @@ class ScaledModel:
     def alone(self, weights: Vector, spare: int) -> list[tuple[Vector, Vector]]:
         """Scaled values (q,) and covariance (q, q) from each recording alone, NaN for undetermined ones.
 
-        The blocks have weights (k,). A recording with fewer than `spare` blocks beyond the unknowns is left out. A
-        single recording has no scatter to another one: none.
+        The blocks have weights (k,). A recording with fewer than `spare` blocks beyond the unknowns is left out. Empty
+        for a single recording, which has no other to scatter from.
         """
         numbers = recordings_of(self.keys)
         distinct, fits = np.unique(numbers), []
