@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ import pytest
 import yaml
 from command_line import exit_code
 
-from youbot_dynamics.control.trajectory import read_program
+from youbot_dynamics.control.trajectory import Program, read_program
 from youbot_dynamics.errors import ProgramError
 from youbot_dynamics.identification.excitation import (
     ArmExcitation,
@@ -214,6 +215,38 @@ def test_a_program_that_is_refused_stops_nobody_elses_trajectory():
             player.motion(SimpleNamespace(program="excitation", duration=5.0, room=1.0, dt=0.02, time_scale=1.0))
         player.cancel()
         assert sent == []
+        player.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+
+
+@pytest.mark.ros
+def test_the_player_tells_why_its_own_trajectory_was_given_up_before_it_began():
+    """Not why another one was: the tracker repeats that once a second."""
+    rclpy = pytest.importorskip("rclpy")
+    from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+    from youbot_dynamics.nodes._trajectory_message import OF_STAMP
+    from youbot_dynamics.nodes.program_player import GivenUpError, ProgramPlayer
+
+    def told(stamp: str, reason: str) -> DiagnosticArray:
+        value = KeyValue(key=OF_STAMP, value=stamp)
+        name, message = f"{player._tracker}: trajectory", f"trajectory given up: {reason}"
+        return DiagnosticArray(status=[DiagnosticStatus(name=name, message=message, values=[value])])
+
+    def wait(condition: Callable[[], bool], timeout: float, flag: object) -> bool:
+        player._on_diagnostics(told("1.000000000", "the earlier reason"))
+        assert not player._ended
+        if player._sent:
+            player._on_diagnostics(told(player._sent, "cancelled"))
+        return condition()
+
+    rclpy.init()
+    try:
+        player = ProgramPlayer()
+        player._connected, player.wait = lambda: True, wait
+        with pytest.raises(GivenUpError, match="0.0 s of 1.0 s followed; trajectory given up: cancelled"):
+            player.play(Program("short", np.full((50, 3), 0.01), 0.02), SimpleNamespace(set=False))
         player.destroy_node()
     finally:
         rclpy.try_shutdown()

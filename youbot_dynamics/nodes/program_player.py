@@ -89,7 +89,7 @@ class ProgramPlayer(Player):
 
         Raises:
             TrajectoryError: a program beyond the limits, no tracker, or one that refused the program.
-            GivenUpError: the tracker gave it up, or its errors ceased; where they are lost on the way the base drives on.
+            GivenUpError: the tracker gave it up, or its errors ceased: the base may drive on if they were only lost.
         """
         limits = self.config.settings(TrajectoryLimits)
         limits.check(points=len(program.twists) + 1, duration=program.duration)
