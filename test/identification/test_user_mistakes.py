@@ -96,9 +96,10 @@ def test_efforts_of_another_scale_are_warned_of(run, tmp_path):
     assert not [warning for warning in identified(1.0).warnings if "efforts and accelerations" in warning]
     doubled = identified(2.5)
     assert [warning for warning in doubled.warnings if "efforts and accelerations show" in warning]
-    thousandfold = identified(1000.0).result
-    assert not any(finding.identified for finding in thousandfold.findings if finding.is_parameter)
-    assert not thousandfold.complete
+    for scale in (0.1, 1000.0):
+        wrong = identified(scale).result
+        assert not any(finding.identified for finding in wrong.findings if finding.is_parameter)
+        assert not wrong.complete
 
 
 @pytest.mark.parametrize("wrong", ["angles in turns", "slow stamps", "one wheel in other units"])

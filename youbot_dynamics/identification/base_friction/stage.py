@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.base_friction._fit import (
     BaseFriction,
@@ -35,8 +36,8 @@ _PARAMETERS = ("viscous_x", "viscous_y", "roller_coulomb", "wheel_coulomb")
 # all wheels had the same torque. These coefficients come from the fit with a torque for each wheel.
 _FROM_WHEEL_FIT = ("viscous_x", "viscous_y", "roller_coulomb")
 # Bounds of the mass that a load or efforts out of phase add, as shares of the mass in the robot file, and the standard
-# errors beyond them. Efforts that are read in phase with the commands may miss the whole push of the motors. Beyond the
-# last bound, twice the mass, no friction is identified.
+# errors beyond them. Efforts that are read in phase with the commands may miss the whole push of the motors. Where even
+# that is not enough, and beyond the last bound, twice the mass, no friction is identified.
 _HEAVIEST, _LIGHTEST, _CLEAR, _IMPOSSIBLE = 0.8, -1.2, 4.0, 1.0
 _AXES = (("forward", "N"), ("sideways", "N"), ("turning", "N m"))
 _COASTING_NOTE = (
@@ -181,21 +182,22 @@ def _wrong_scale(estimates: Iterable[Estimate], model: FrictionModel) -> tuple[l
     The text is the reason to refuse all friction, "" if there is none.
     """
     warnings, reason = [], ""
+    inertia = effective_inertia(model.base, model.mass, model.yaw_inertia, model.wheel_inertia)
+    effective = {f"missed_inertia_{axis}": float(inertia[k, k]) for k, axis in enumerate("xy")}
     for estimate in estimates:
         share = estimate.value / model.mass
         error = _CLEAR * estimate.standard_error / model.mass
-        if estimate.name in ("missed_inertia_x", "missed_inertia_y") and (
-            share - error > _HEAVIEST or share + error < _LIGHTEST
-        ):
+        if estimate.name in effective and (share - error > _HEAVIEST or share + error < _LIGHTEST):
+            known = effective[estimate.name]
             shown = (
-                f"along {estimate.name[-1]}, efforts and accelerations show {model.mass + estimate.value:.3g} kg, but "
-                f"the robot file has {model.mass:.3g} kg"
+                f"along {estimate.name[-1]}, efforts and accelerations show {known + estimate.value:.3g} kg, but the "
+                f"robot file has {known:.3g} kg, wheels and rotors included"
             )
             warnings.append(
                 f"{shown}: the friction is wrong by a similar factor if an effort has another unit, torque constant or "
                 "gear ratio, or the wheels another radius"
             )
-            if share - error > _IMPOSSIBLE:
+            if share - error > _IMPOSSIBLE or share < 0.0:
                 reason = f"{shown}: check the units of efforts, angles and stamps, then the mass"
     return warnings, reason
 
