@@ -90,6 +90,9 @@ def test_measured_ends_of_three_legs_give_the_twins_geometry(tmp_path):
         # A leg that is given up says why, and does not cost the others.
         observer.listen(JointState, "trajectory_tracker/error")
         person.hears("press Enter")
+        person.answers("0.998")  # meant for another question
+        person.hears("not understood: 0.998")
+        person.hears("press Enter")
         person.answers("")
         observer.hear("trajectory_tracker/error")
         assert observer.call(Trigger, "trajectory_tracker/cancel", Trigger.Request()).success
