@@ -54,6 +54,7 @@ class Dialog:
         """Let it drive a leg until it asks for the reading, again where the leg was given up: path (2,) and turn."""
         while True:
             self.hears("press Enter")
+            self.observer.follow("ground_truth", 1.0)  # after a leg that was given up the base brakes
             begin = len(self.observer.received["ground_truth"])
             self.observer.hear("ground_truth")
             self.answers("")
