@@ -175,7 +175,8 @@ class ArmEstimator:
     def counts(self) -> Mapping[str, int]:
         """Numbers of all messages and readings by outcome."""
         refused = sum(self._of_motors.counts[name] for name in REFUSALS)
-        others = {"motor messages refused": refused, "voltages without an effort": self._unpaired}
+        voltages = {"voltages without an effort": self._unpaired, VOLTAGES_OFF_CLOCK: self._off_clock}
+        others = {"motor messages refused": refused, **voltages}
         return {**self.counts_of_filter, **self._of_arm.counts, **self.temperatures.counts, **others}
 
     def reset(self) -> None:
@@ -304,7 +305,7 @@ class ArmEstimator:
 
     def findings(self, now: float) -> tuple[Finding, ...]:
         """Findings on the messages at steady time `now` [s], the worst first."""
-        self.health.count({**self.counts, VOLTAGES_OFF_CLOCK: self._off_clock}, now)
+        self.health.count(self.counts, now)
         known = not math.isnan(self.belief.stamp)
         load = self.arm.tree.gravity_forces(self.belief.position) if known else np.full(len(self._effort), np.nan)
         return self.health.findings(now, load, self._of_arm.names)
