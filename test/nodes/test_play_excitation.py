@@ -252,6 +252,37 @@ def test_the_player_tells_why_its_own_trajectory_was_given_up_before_it_began():
         rclpy.try_shutdown()
 
 
+@pytest.mark.ros
+def test_a_base_whose_leg_was_given_up_is_stopped_before_anybody_is_asked_to_go_there():
+    """Where only the word of the tracker was lost, it drives on."""
+    rclpy = pytest.importorskip("rclpy")
+    from youbot_dynamics.nodes.program_player import GivenUpError
+    from youbot_dynamics.nodes.tape_player import TapePlayer
+
+    done: list[str] = []
+
+    def drive(program: object, flag: object) -> np.ndarray:
+        done.append("driven")
+        if done.count("driven") == 1:
+            raise GivenUpError("program leg", got="0.5 s of 2.0 s followed")
+        return np.zeros((5, 4))
+
+    def ask(question: str, *_: object) -> float:
+        done.append("asked")
+        return 1.0
+
+    rclpy.init()
+    try:
+        player = TapePlayer([("forward", 1.0)], {"forward": 1e-3})
+        player._angles.append(np.zeros(4))
+        player._drive, player._ask, player.cancel = drive, ask, lambda: done.append("stopped")
+        assert player.play([("forward", None)], SimpleNamespace(set=False)) and len(player.legs) == 1
+        assert done == ["asked", "driven", "stopped", "asked", "driven", "asked"]
+        player.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+
+
 def test_a_fit_whose_log_has_vanished_is_reported(tmp_path):
     pytest.importorskip("rclpy")
     from youbot_dynamics.nodes.identification import IdentificationNode
