@@ -31,7 +31,7 @@ _TOLERATED = 3.0  # multiple of the median residual of the blocks up to which a 
 # Weight of the covariance of neighbouring blocks: equivalent to blocks taken in pairs, averaged over both pairings.
 _NEIGHBOUR = 0.5
 _ROUNDS = 50
-_SETTLED = 1e-6  # largest change of a weight at convergence; 1e-12 moves values of a disturbed arm by 1e-7 of their errors
+_SETTLED = 1e-6  # change of a weight at convergence; 1e-12 moves values of a disturbed arm by 1e-7 of their errors
 _CARRIER = 0.5  # leverage of a block above which the other blocks are checked for information
 _NOTHING_LEFT = 1e-6  # relative smallest singular value below which the other blocks hold no information
 
