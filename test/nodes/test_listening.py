@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ pytest.importorskip("rclpy")
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from geometry_msgs.msg import Twist, TwistStamped  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
+from rclpy.event_handler import PublisherEventCallbacks  # noqa: E402
 from rclpy.serialization import serialize_message  # noqa: E402
 from ros_processes import BEST_EFFORT, KEEPING, RELIABLE, Observer, Processes, end  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
@@ -98,6 +100,22 @@ def test_a_listener_loses_nothing_of_a_reliable_publisher_until_it_has_to_ask_fo
         say(weak, "second")
         say(reliable, "third")
         assert received == ["first", "second", "third"]
+
+
+def test_an_observer_that_ended_is_gone_from_the_domain():
+    """Whatever it waited for last: here an event, which its executor would keep, and the node with it."""
+    with Observer("staying") as staying:
+        staying.listen(Twist, "asked", RELIABLE)
+        gc.disable()
+        try:
+            with Observer("ended") as ended:
+                told: list = []
+                callbacks = PublisherEventCallbacks(incompatible_qos=told.append)
+                ended.node.create_publisher(Twist, "asked", BEST_EFFORT, event_callbacks=callbacks)
+                ended.wait(lambda: told, "word of the quality that does not fit")
+            staying.wait(lambda: "ended" not in staying.node.get_node_names(), "its end")
+        finally:
+            gc.enable()
 
 
 def test_commands_of_a_best_effort_operator_drive_the_base():

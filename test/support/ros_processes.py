@@ -112,6 +112,8 @@ class Observer:
         return self
 
     def __exit__(self, *reason: object) -> None:
+        # It keeps what it waited for: the node and its publishers stayed in the domain until Python collected them.
+        self.executor.shutdown()
         self.node.destroy_node()
         if self._owns_context:
             rclpy.shutdown(context=self.context)
