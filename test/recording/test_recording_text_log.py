@@ -95,6 +95,14 @@ def test_time_that_does_not_increase_is_reported_with_its_line(tmp_path: Path, t
     assert f"{path} line 5: got time {time} after 1" in str(fault(path, "time,measured.x"))
 
 
+def test_milliseconds_that_are_read_as_seconds_are_told_of_where_a_base_drives(tmp_path: Path) -> None:
+    path = write(tmp_path, "t,x\n0,1\n10,2\n20,3\n500,4\n")
+    assert "got 0 to 500 s, a line every 10 s" in str(fault(path, "time,measured.x"))
+    assert "name its unit: time:ms" in str(fault(path, "time,command.wheel"))
+    assert read_text_log(path, "time:ms,measured.x").time[-1] == pytest.approx(0.5)
+    assert read_text_log(path, "time,temperature.motor").time[-1] == 500.0
+
+
 def test_more_names_than_columns_names_both_numbers(tmp_path: Path) -> None:
     text = str(fault(write(tmp_path, "t;x\n0;1\n1;2\n"), "time,command.x,measured.x"))
     assert "got 2 columns in line 2" in text and "at least 3 columns" in text
@@ -202,7 +210,7 @@ def test_a_time_that_does_not_fit_into_nanoseconds_asks_for_its_unit(
 ) -> None:
     path = write(tmp_path, "".join(f"{time},1\n" for time in times))
     with pytest.raises(RecordingError, match="a time beyond 9e9 s.*time:ms"):
-        LogRecording(read_text_log(path, "time,measured.x"))
+        read_text_log(path, "time,measured.x")
 
 
 def test_a_time_in_milliseconds_since_1970_is_read(tmp_path: Path) -> None:

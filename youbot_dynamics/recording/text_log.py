@@ -50,13 +50,16 @@ _UNITS = {  # factor to SI
 }
 _SCALED = re.compile(r"(?:(?P<times>[^*]+)\*)?(?P<unit>.+?)(?:/(?P<over>-?[\d.][\d.e+-]*))?")
 JOINT_ROLES = ("position", "velocity", "effort", "voltage", "temperature")
-_ROLES = ("command", "measured", "measured_position", *JOINT_ROLES, "pose")
+_BASE_ROLES = ("command", "measured", "measured_position", "pose")
+_ROLES = (*_BASE_ROLES, *JOINT_ROLES)
 _EXPECTED = f"time, ROLE.NAME with ROLE of {', '.join(_ROLES)}, or _ to skip a column"
 # Delimiters, None for blanks, with the sign of decimals.
 _FORMATS = ((";", "."), (";", ","), ("\t", "."), ("\t", ","), (",", "."), ("|", "."), (None, "."))
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?)(Z|[+-]\d\d:?\d\d)?")
 _HEADER_LINES = 1000
 _LONGEST_LINE = 100_000  # characters
+_LONGEST = 9e9  # [s] from the first to the last time and 0; more nanoseconds do not fit into 64 bits
+_LONGEST_PERIOD = 1.0  # [s] between lines on a base; a driver writes ten to a thousand a second
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,8 @@ def read_text_log(path: Path | str, columns: str) -> TextLog:
 
     Raises:
         RecordingError: not a regular file, too large, a description that does not fit the file, an entry that is not a
-            number, or a time that does not increase. The message names file and line.
+            number, a time that does not increase, times beyond 9e9 s, or lines on a base that are more than 1 s apart,
+            as milliseconds read as seconds are. The message names file and line or column.
     """
     path = Path(path)
     described, named = _parse_columns(columns)
@@ -188,6 +192,7 @@ def read_text_log(path: Path | str, columns: str) -> TextLog:
     layout = _find_data(path, _encoding(content), described, named)
     values = _load(layout)
     _check_values(layout, values)
+    _check_times(layout, values[:, layout.time])
     roles: dict[str, dict[str, Vector]] = {role: {} for role in ("time", *_ROLES)}
     for column, value in zip(layout.columns, values.T, strict=True):
         roles[column.role][column.channel] = read_only(value * column.factor)
@@ -372,3 +377,23 @@ def _check_values(layout: _Layout, values: Vector) -> None:
             expected="times that increase from line to line",
             remedy="correct the file, or name the column that holds the time",
         )
+
+
+def _check_times(layout: _Layout, time: Vector) -> None:
+    """Refuse times in another unit: too large for nanoseconds, or too far apart for a base that drives."""
+    seconds = time * layout.columns[layout.time].factor
+    first, last = float(seconds[0]), float(seconds[-1])
+    drives = any(column.role in _BASE_ROLES for column in layout.columns)
+    period = float(np.median(np.diff(seconds))) if drives and len(seconds) > 1 else 0.0
+    if max(0.0, last) - min(0.0, first) > _LONGEST:
+        got, expected = "a time beyond 9e9 s", "seconds"
+    elif period > _LONGEST_PERIOD:
+        got, expected = f"a line every {period:.4g} s", f"seconds, and motion at least every {_LONGEST_PERIOD:g} s"
+    else:
+        return
+    raise RecordingError(
+        f"{layout.path} column time",
+        got=f"{first:.9g} to {last:.9g} s, {got}",
+        expected=expected,
+        remedy="name its unit: time:ms, time:us or time:ns",
+    )

@@ -25,7 +25,6 @@ from youbot_dynamics.recording.text_log import TextLog
 
 _AXES = ("x", "y", "yaw")
 _SECOND = 1_000_000_000
-_LONGEST = 9e9  # [s] from the first to the last time and 0; more nanoseconds do not fit into 64 bits
 
 
 class LogRecording(Recording):
@@ -45,20 +44,12 @@ class LogRecording(Recording):
         """Arrange the columns.
 
         Raises:
-            RecordingError: not all three columns of a pose, or times beyond 9e9 s.
+            RecordingError: not all three columns of a pose.
         """
         self.path = log.path
         self.metadata: Mapping[str, str] = {}
-        first, last = float(log.time[0]), float(log.time[-1])
-        if max(0.0, last) - min(0.0, first) > _LONGEST:
-            raise RecordingError(
-                f"{log.path} column time",
-                got=f"{first:.9g} to {last:.9g} s, a time beyond 9e9 s",
-                expected="seconds",
-                remedy="name its unit: time:ms, time:us or time:ns",
-            )
         # A stamp of 0 would mean that there is none.
-        self.origin = _SECOND * (1 - int(np.floor(min(0.0, first))))
+        self.origin = _SECOND * (1 - int(np.floor(min(0.0, log.time[0]))))
         self._log = log
         self._stamps: IntArray = self.origin + np.round(log.time * _SECOND).astype(np.int64)
         self._decoded: dict[tuple[str, Callable[..., Any]], Any] = {}
