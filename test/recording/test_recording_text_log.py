@@ -103,6 +103,11 @@ def test_milliseconds_that_are_read_as_seconds_are_told_of_where_a_base_drives(t
     assert read_text_log(path, "time,temperature.motor").time[-1] == 500.0
 
 
+def test_a_tracker_that_writes_once_a_second_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path, "t,x\n0,1\n1.01,2\n2.03,3\n")
+    assert read_text_log(path, "time,measured_position.x").time[-1] == 2.03
+
+
 def test_more_names_than_columns_names_both_numbers(tmp_path: Path) -> None:
     text = str(fault(write(tmp_path, "t;x\n0;1\n1;2\n"), "time,command.x,measured.x"))
     assert "got 2 columns in line 2" in text and "at least 3 columns" in text

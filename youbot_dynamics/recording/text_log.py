@@ -59,7 +59,7 @@ _DATE = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?)(Z|[+-]\d\d:
 _HEADER_LINES = 1000
 _LONGEST_LINE = 100_000  # characters
 _LONGEST = 9e9  # [s] from the first to the last time and 0; more nanoseconds do not fit into 64 bits
-_LONGEST_PERIOD = 1.0  # [s] between lines on a base; a driver writes ten to a thousand a second
+_LONGEST_PERIOD = 1.5  # [s] between lines on a base: a tracker may write one a second, a driver ten to a thousand
 
 
 @dataclass(frozen=True)
@@ -183,8 +183,8 @@ def read_text_log(path: Path | str, columns: str) -> TextLog:
 
     Raises:
         RecordingError: not a regular file, too large, a description that does not fit the file, an entry that is not a
-            number, a time that does not increase, times beyond 9e9 s, or lines on a base that are more than 1 s apart,
-            as milliseconds read as seconds are. The message names file and line or column.
+            number, a time that does not increase, times beyond 9e9 s, or lines on a base more than 1.5 s apart, as
+            milliseconds read as seconds are. The message names file and line or column.
     """
     path = Path(path)
     described, named = _parse_columns(columns)
