@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from delay_runs import calibrated_truth, drive_open_loop
@@ -9,9 +11,10 @@ from response_runs import ROBOT, excitation, response_of, true_response, with_ow
 
 from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.errors import InputError
-from youbot_dynamics.identification.response import Response, identify_response
+from youbot_dynamics.identification.response import Response, identify_response, stage
 from youbot_dynamics.identification.response._fit import combined_response
 from youbot_dynamics.identification.response._signals import DriveSignals, displacements, rolled_path
+from youbot_dynamics.identification.stages import Taken
 
 HOLD = 0.02
 
@@ -69,6 +72,11 @@ def test_one_axis_tells_nothing_of_the_others() -> None:
     assert np.isfinite(found["dead_time_x"].value)
     for name in ("dead_time_y", "dead_time_yaw", "roller_coulomb", "viscous_y", "turn_factor", "gain_y", "gain_yaw"):
         assert found[name].verdict.startswith("not identifiable"), name
+    # The robot takes its response only with all three dead times: none of these values is used as part of it.
+    part = SimpleNamespace(response=found, fits=(), samples=1, fastest=np.ones(3))
+    result = stage.finish([Taken(0, "drive", part)], ROBOT, NotImplemented)
+    assert found.usable and not any(finding.part_of for finding in result.findings)
+    assert "is not used" in result.notes[0] and "that of y and yaw was not found" in result.notes[0]
 
 
 def test_at_rest_nothing_is_told() -> None:

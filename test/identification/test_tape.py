@@ -100,7 +100,7 @@ def test_what_was_not_measured_stays_unknown_with_the_reason(kinds, known, words
 def test_radii_of_single_wheels_and_the_halves_of_the_lever_are_never_claimed():
     found = calibrate_by_tape([leg(kind) for kind in WAYS], BASE)
     named = named_estimates(found, ROBOT.base.geometry)
-    assert "the mean radius of the wheels alone" in named["base.geometry.wheel_radius_error_fl"].verdict
+    assert not any("wheel_radius_" in name for name in named)
     halves = [named[f"robot.base.geometry.half_{part}"] for part in ("length", "width")]
     assert not any(half.identified for half in halves)
     factor = found["lateral_factor"].value
@@ -190,11 +190,11 @@ def held(name: str | None, seeds: range) -> tuple[np.ndarray, np.ndarray]:
 
 
 def recorded(folder, plan: tuple[tuple[str, float], ...], rest: float = 2.0, begin: float = 0.0, end: float = np.inf):
-    """Bag of the legs of a twin that its geometry is known of, one after the other, with what lies in an interval."""
+    """Bag of the legs of a twin whose geometry is known, with a rest between them, and what lies in an interval."""
     truth = load_truth(2).with_geometry(ROBOT.base.geometry)
     plant, driver = BasePlant(truth, ROBOT.driver, 5), ROBOT.driver
-    still = np.zeros((round(rest / 0.02), 3))
-    twists = np.vstack([still, *(part for kind, amount in plan for part in (_twists(kind, amount), still))])
+    still, between = (np.zeros((round(time / 0.02), 3)) for time in (2.0, rest))
+    twists = np.vstack([still, *(part for kind, amount in plan for part in (_twists(kind, amount), between)), still])
     rows = []
     for k, twist in enumerate(twists):
         plant.command_twist(driver.mecanum().twist(ROBOT.base.geometry.mecanum().wheel_speeds(twist)))
@@ -214,7 +214,30 @@ def _twists(kind: str, amount: float) -> np.ndarray:
 def test_a_motion_that_is_cut_off_is_no_leg(tmp_path, part):
     bag = recorded(tmp_path / "legs", ((FORWARD, 1.0), (SIDEWAYS, 1.0), (TURN, 2.0 * np.pi)), **part)
     with pytest.raises(RecordingError, match="got 2 whole legs between"):
-        recorded_legs(open_bag(bag), ROBOT, 3)
+        recorded_legs(open_bag(bag), ROBOT, (FORWARD, SIDEWAYS, TURN))
+
+
+@pytest.mark.parametrize(
+    ("plan", "kind", "words"),
+    [
+        (((TURN, 2.0 * np.pi),), FORWARD, "0.00 m ahead, .* 360 degrees turned; expected a straight motion forward"),
+        (((FORWARD, 1.0),), SIDEWAYS, "1.00 m ahead, .* expected a straight motion sideways"),
+        (((SIDEWAYS, 1.0),), TURN, "1.00 m to the left .* expected a turn on the spot"),
+        (((FORWARD, 1.0), (SIDEWAYS, 1.0)), FORWARD, "expected a straight motion forward"),
+        (((FORWARD, 1.0), (FORWARD, -0.5)), FORWARD, "0.50 m ahead, .* expected a straight motion forward"),
+    ],
+)
+def test_a_motion_of_another_kind_is_no_leg(tmp_path, plan, kind, words):
+    """Any of them would give some radius; motions without a rest of a second between them are one."""
+    bag = recorded(tmp_path / "legs", plan, rest=0.2)
+    with pytest.raises(RecordingError, match=words):
+        recorded_legs(open_bag(bag), ROBOT, (kind,))
+
+
+def test_a_turn_whose_sign_the_wheels_contradict_is_refused():
+    turn = leg(TURN, TRUE)
+    found = calibrate_by_tape([leg(FORWARD, TRUE), dataclasses.replace(turn, measured=-turn.measured)], BASE)
+    assert all("check its sign" in found[name].verdict for name in VALUES)
 
 
 def test_wheels_stand_by_what_was_read_and_not_while_readings_are_missing():
@@ -229,13 +252,13 @@ def test_wheels_stand_by_what_was_read_and_not_while_readings_are_missing():
 
 def test_legs_of_a_recording_are_what_lies_between_two_rests(tmp_path, capsys):
     bag = recorded(tmp_path / "legs", ((FORWARD, 1.0), (SIDEWAYS, 1.0), (TURN, 2.0 * np.pi)))
-    legs = recorded_legs(open_bag(bag), ROBOT, 3)
+    legs = recorded_legs(open_bag(bag), ROBOT, (FORWARD, SIDEWAYS, TURN))
     ways = [BASE.twist(angles[-1] - angles[0]) for angles in legs]
     np.testing.assert_allclose(ways, np.diag([1.0, 1.0, 2.0 * np.pi]), atol=0.02)
     # Each begins and ends at rest, a moment before and after its motion.
     assert all(np.ptp(angles[part], axis=0).max() < 0.01 for angles in legs for part in (slice(10), slice(-10, None)))
     with pytest.raises(RecordingError, match="got 3 whole legs between rests of 1 s; expected 2"):
-        recorded_legs(open_bag(bag), ROBOT, 2)
+        recorded_legs(open_bag(bag), ROBOT, (FORWARD, SIDEWAYS))
     words = ["calibrate", "--tape", "--bag", str(bag), "--forward", "1.0", "--sideways", "1.0", "--turn", "360"]
     with pytest.raises(SystemExit) as end:
         main([*words, "--write", str(tmp_path / "geometry.yaml")])
@@ -244,7 +267,7 @@ def test_legs_of_a_recording_are_what_lies_between_two_rests(tmp_path, capsys):
     assert known.wheel_radius == pytest.approx(0.0475, rel=0.01)
     assert known.lateral_factor == pytest.approx(0.955, rel=0.01)
     assert lever_of(known.mecanum()) == pytest.approx(lever_of(BASE), rel=0.02)
-    assert "the mean radius of the wheels alone" in capsys.readouterr().out
+    assert "the radius is the mean of the wheels" in capsys.readouterr().err
     with pytest.raises(SystemExit) as end:
         main([*words, "--write", str(tmp_path / "geometry.yaml")])
     assert end.value.code == 1 and "name another one, or add --overwrite" in capsys.readouterr().err

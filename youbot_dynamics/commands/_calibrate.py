@@ -39,7 +39,7 @@ def calibrate_command(given: argparse.Namespace, ros_arguments: Sequence[str]) -
     stages = {finding.name: _STAGE for finding in findings}
     result = Result(robot.robot_id, findings, (_STAGE,), {}, stages, ())
     print_findings(result, by_hand=True)
-    announce("still unknown: delays and friction, which youbot identify finds in a recorded drive")
+    announce("the radius is the mean of the wheels; youbot identify finds delays and friction in a recorded drive")
     if given.write is not None:
         head = ["Calibrated with a tape measure: youbot calibrate --tape.", "Use: youbot bringup --result-file FILE"]
         write_parameters(given.write, "/**", result.parameters(), head)
@@ -65,6 +65,6 @@ def _recorded(given: argparse.Namespace, robot: Robot, errors: dict[str, float])
         raise ParameterError("--bag", got="no reading", remedy="give --forward, --sideways and --turn as measured")
     if "turn" in known:
         known["turn"] = math.radians(known["turn"])
-    recorded = recorded_legs(open_bag(given.bag), robot, len(known))
+    recorded = recorded_legs(open_bag(given.bag), robot, tuple(known))
     pairs = zip(known.items(), recorded, strict=True)
     return [TapeLeg(kind, angles, value, errors[kind]) for (kind, value), angles in pairs]

@@ -117,5 +117,5 @@ def _row(finding: Finding) -> tuple[str, str, str, str, str]:
     interval = f"{text.low} to {text.high}" if text.low and text.high else "-"
     verdict = finding.estimate.verdict
     if finding.part_of and not finding.identified:
-        verdict = f"used as part of {finding.part_of}; on its own {verdict}"
+        verdict = f"used together with others; on its own {verdict}"
     return text.name, text.value or "-", interval, text.unit, verdict

@@ -391,7 +391,8 @@ def _with_joint_refusals(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
 
 def all_radii_identified(estimates: Sequence[Estimate]) -> bool:
     """Whether the radius errors of all wheels are identified, so that they can be used."""
-    return all(estimate.identified for estimate in estimates if estimate.name.startswith(RADIUS_ERROR))
+    errors = [estimate.identified for estimate in estimates if estimate.name.startswith(RADIUS_ERROR)]
+    return bool(errors) and all(errors)
 
 
 class _Reported(NamedTuple):

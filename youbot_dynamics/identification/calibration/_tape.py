@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, hypot, nan
+from math import ceil, degrees, hypot, nan
 
 import numpy as np
 from scipy.special import chdtri, ndtri
@@ -27,7 +27,6 @@ from youbot_dynamics.identification.calibration._fit import (
     LEVER_IN_WORDS,
     LIKELY,
     RADIUS,
-    RADIUS_ERROR,
     Calibration,
 )
 from youbot_dynamics.identification.calibration._model import Guess, lever, odometry, ratios
@@ -40,7 +39,7 @@ from youbot_dynamics.identification.reading import find_wheel_states
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.robot import Robot
-from youbot_dynamics.robot_base import WHEELS, Base
+from youbot_dynamics.robot_base import Base
 
 FORWARD, SIDEWAYS, TURN = KINDS = ("forward", "sideways", "turn")
 
@@ -56,7 +55,12 @@ _STEP = 1e-6  # of the numerical slopes
 _ROUNDS = 20
 _CONVERGED = 1e-9  # change of a logarithm at which the fit has converged
 _CONTRADICTION = 0.999  # probability of the misfit above which readings contradict each other
-_ONE_MEAN = "a tape measure shows the mean radius of the wheels alone"
+_CONTRARY = (
+    "the wheels turned the base the other way than the measured turn says: check its sign, which is positive to the "
+    "left, and the order and signs of the wheels"
+)
+_STRAIGHT = 0.5  # [rad] that a straight leg turns at most; how far it goes aside, over its length
+_RETURN = 0.8  # of its greatest distance or turn that a leg has at its end
 
 
 _FINEST, _LONGEST = 1e-6, 1e3  # [m] or [rad]: what is measured with a tape, and how well
@@ -91,11 +95,14 @@ class TapeLeg:
 
     def rolled(self, base: MecanumBase) -> float:
         """Distance [m] or turn [rad] that a tape would show for a base of this geometry."""
-        count = len(self.wheel_angles)
-        time = np.arange(count, dtype=float)
-        signals = CalibrationSignals(time, self.wheel_angles, np.zeros(0), np.zeros((0, 3)))
-        x, y, yaw = odometry(signals, base, time[-1:])[0].tolist()
+        x, y, yaw = _path(self.wheel_angles, base)[-1].tolist()
         return yaw if self.kind == TURN else hypot(x, y)
+
+
+def _path(wheel_angles: Vector, base: MecanumBase) -> Vector:
+    """Poses (m, 3) [m, m, rad] at the readings (m, n), from the first one on."""
+    time = np.arange(len(wheel_angles), dtype=float)
+    return odometry(CalibrationSignals(time, wheel_angles, np.zeros(0), np.zeros((0, 3))), base, time)
 
 
 def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration:
@@ -106,7 +113,8 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
         base: configured base: its ratios of radii and of positions are kept.
 
     Returns:
-        Estimates with intervals and verdicts, by the names of `calibrate`; values that a tape cannot show are refused.
+        Estimates of the three with intervals and verdicts, by the names of `calibrate`. A tape measure does not show
+        the radii of single wheels.
 
     Raises:
         InputError: no leg, or another number of wheels.
@@ -117,7 +125,9 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
         raise InputError("legs", got=f"wheels {got}", expected=f"{n} wheels in each")
     guess, determined = Guess(base, np.zeros(3), np.zeros(0)), _determined(legs, base)
     reasons, covariance = _reasons(legs, base), np.full((3, 3), nan)
-    if len(determined):
+    if any(leg.kind == TURN and leg.rolled(base) * leg.measured < 0.0 for leg in legs):
+        reasons = [_CONTRARY] * 3
+    elif len(determined):
         guess, solved_covariance, misfit = _solve(legs, guess, determined)
         covariance[np.ix_(determined, determined)] = solved_covariance
         inconsistency = _inconsistency(guess.base, base, len(legs) - len(determined), misfit)
@@ -129,7 +139,7 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
     if not estimates[0].identified:
         guess = replace(guess, base=base)
     size = float(np.sum(np.abs(guess.base.positions)) / np.sum(np.abs(base.positions)))
-    return Calibration((*estimates, *_undetermined(n)), guess.base, guess.sensor, guess.offsets, 0.0, size)
+    return Calibration(tuple(estimates), guess.base, guess.sensor, guess.offsets, 0.0, size)
 
 
 def _determined(legs: Sequence[TapeLeg], base: MecanumBase) -> Indices:
@@ -209,16 +219,8 @@ def _estimate(unknown: Unknown, value: float, error: float, reason: str) -> Esti
     return judge(unknown, value, error, float(ndtri(0.5 + 0.5 * CONFIDENCE)) * error)
 
 
-def _undetermined(wheels: int) -> list[Estimate]:
-    """The values that a tape measure cannot show, refused."""
-    names = WHEELS[:wheels] if wheels <= len(WHEELS) else [str(k) for k in range(wheels)]
-    unknowns = [Unknown(f"{RADIUS_ERROR}_{name}", "1") for name in names]
-    unknowns += [Unknown(f"{RADIUS}_{name}", "m") for name in names]
-    return [undetermined(unknown, _ONE_MEAN) for unknown in unknowns]
-
-
 def tape_findings(legs: Sequence[TapeLeg], robot: Robot) -> tuple[Finding, ...]:
-    """Findings of `calibrate_by_tape` by their names in a result; unknown radii of single wheels count for one."""
+    """Findings of `calibrate_by_tape` by their names in a result."""
     geometry = robot.base.geometry
     calibration = calibrate_by_tape(legs, geometry.mecanum())
     whole = LEVER_IN_WORDS if calibration[LEVER].identified else ""
@@ -275,11 +277,21 @@ def _moving(time: Vector, angles: Vector) -> Indices:
     return np.flatnonzero(step / span > _STANDSTILL_RATE)
 
 
-def recorded_legs(recording: Recording, robot: Robot, count: int) -> list[Vector]:
+def _is(kind: str, wheel_angles: Vector, base: MecanumBase) -> bool:
+    """Whether wheel angles (m, n) are those of a straight leg of this kind, or of a turn on the spot, at any radius."""
+    path = _path(wheel_angles, base)
+    x, y, yaw = np.abs(path).max(axis=0).tolist()
+    if kind == TURN:
+        return bool(abs(path[-1, 2]) >= max(_RETURN * yaw, _STRAIGHT) and hypot(x, y) <= lever(base) * yaw)
+    along, aside = (x, y) if kind == FORWARD else (y, x)
+    return bool(abs(path[-1, KINDS.index(kind)]) >= _RETURN * along and max(aside / along, yaw) <= _STRAIGHT)
+
+
+def recorded_legs(recording: Recording, robot: Robot, kinds: Sequence[str]) -> list[Vector]:
     """Wheel angles (m, n) [rad] of the legs in a recording, in their order: all motion between two rests is a leg.
 
     Raises:
-        RecordingError: no wheel states, or another number of whole legs than the `count` of those that were measured.
+        RecordingError: no wheel states, not as many whole legs as `kinds`, or one that is no motion of its kind.
     """
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, {}), joints)
@@ -297,11 +309,15 @@ def recorded_legs(recording: Recording, robot: Robot, count: int) -> list[Vector
             rows = angles[first:last]
             if np.abs(rows[-1] - rows[0]).max() > _LEAST_TURN:
                 legs.append(rows)
-    if len(legs) != count:
-        raise RecordingError(
-            f"{recording.path}",
-            got=f"{len(legs)} whole legs between rests of {_REST:g} s",
-            expected=f"{count}, one for each reading",
-            remedy="record one leg after the other, and give their readings in this order",
-        )
+    order = f"record the legs {', '.join(KINDS)} in this order and nothing else, and give a reading for each"
+    if len(legs) != len(kinds):
+        got, expected = f"{len(legs)} whole legs between rests of {_REST:g} s", f"{len(kinds)}, one for each reading"
+        raise RecordingError(f"{recording.path}", got=got, expected=expected, remedy=order)
+    base = robot.base.geometry.mecanum()
+    for k, (kind, rows) in enumerate(zip(kinds, legs, strict=True), start=1):
+        if not _is(kind, rows, base):
+            x, y, yaw = _path(rows, base)[-1].tolist()
+            got = f"wheels that end {x:.2f} m ahead, {y:.2f} m to the left and {degrees(yaw):.0f} degrees turned"
+            expected = "a turn on the spot" if kind == TURN else f"a straight motion {kind}"
+            raise RecordingError(f"{recording.path} leg {k}", got=got, expected=expected, remedy=order)
     return legs

@@ -70,17 +70,25 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     samples = sum(part.samples for part in parts)
     fastest = np.max([part.fastest for part in parts], axis=0)
     valid = f"twists of up to {fastest[0]:.3g} m/s, {fastest[1]:.3g} m/s, {fastest[2]:.3g} rad/s"
+    dead_times = {axis: response[f"dead_time_{axis}"].value for axis, _ in _AXES} if response.usable else {}
+    unknown = [axis for axis, value in dead_times.items() if not value > 0.0]  # then BaseResponse.known is false
+    notes = (
+        f"{_WHOLE} is not used: it needs the dead time of every axis, and that of {' and '.join(unknown)} was not found; "
+        "the effective delays are used instead",
+    )
+    whole = _WHOLE if dead_times and not unknown else ""
     findings = []
     for estimate in response.estimates:
         # The calibration identifies the gains; here they only keep the other values unbiased.
         prefix = _PREFIX.removeprefix("robot.") if estimate.name.startswith("gain_") else _PREFIX
-        whole = _WHOLE if response.usable and math.isfinite(estimate.value) and prefix == _PREFIX else ""
-        findings.append(Finding(f"{prefix}.{estimate.name}", estimate, samples, valid, part_of=whole))
+        part_of = whole if math.isfinite(estimate.value) and prefix == _PREFIX else ""
+        findings.append(Finding(f"{prefix}.{estimate.name}", estimate, samples, valid, part_of=part_of))
     return StageResult(
         "response",
         tuple(findings),
         fits=tuple(fit for part in parts for fit in part.fits),
         correlations=_correlations(response),
+        notes=notes if unknown else (),
     )
 
 
