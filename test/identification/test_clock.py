@@ -145,6 +145,13 @@ def test_a_receiver_that_jumps_back_is_told_also_beside_a_backlog(size, wait):
     assert told(check, "clock of the receiver jumps back")
 
 
+def test_a_slow_start_of_some_milliseconds_is_no_clock_that_jumped():
+    stamp, received = topic()
+    received[:100] += 0.006
+    received[100:220] += 0.015
+    assert check_clock(stamp, received).jumps == ()
+
+
 def test_missing_messages_are_counted_and_the_longest_gap_named():
     stamp, received = topic()
     keep = np.ones(len(stamp), bool)

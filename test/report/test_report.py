@@ -269,13 +269,13 @@ def test_of_each_axis_one_delay_is_read_first_and_its_parts_are_folded_away() ->
 
 
 def test_a_stage_without_data_is_one_line_with_the_reason(text: str) -> None:
-    assert f"<strong>not recorded</strong>: {NO_POSE}</p>\n<h3>Delays of the base</h3>" in text
+    assert f"<strong>nothing found</strong>: {NO_POSE}</p>\n<h3>Delays of the base</h3>" in text
     absent = text[: text.index(NO_POSE)].rpartition("<p")[2]
     assert absent.startswith(' class="absent"') and "\u2717" not in absent  # grey, and no cross: nothing went wrong
     refused = tuple(replace(finding, estimate=replace(finding.estimate, verdict=refusal("-"))) for finding in FRICTION)
     found = (StageResult("base_friction", refused, missing="no effort"),)
     empty = Page(render(replace(full_report(), stages=found, result=result(found, base_friction="no effort"))))
-    assert "not recorded: no effort" in empty.text
+    assert "nothing found: no effort" in empty.text
     assert not [row for row in empty.rows if row[0].startswith(("base.friction", "robot.base.friction"))]
 
 

@@ -99,7 +99,7 @@ def print_findings(result: Result, by_hand: bool = False) -> None:
     for stage, reason in result.missing.items():
         lacking.setdefault(reason, []).append(STAGES[stage].title)
     for reason, titles in lacking.items():
-        console.print(printable(f"{', '.join(titles)}: no data: {reason}"), highlight=False, markup=False)
+        console.print(printable(f"{', '.join(titles)}: nothing found: {reason}"), highlight=False, markup=False)
 
 
 def print_rows(title: str, shown: Rows, numbers: bool = False) -> None:

@@ -67,9 +67,10 @@ class Result:
         """Whether every requested parameter was identified."""
         for stage in self.requested:
             findings = self.of_stage(stage)
-            # If a stage has no robot parameters, all its findings count.
-            counted = [finding for finding in findings if finding.is_parameter] or findings
-            if not all(finding.usable for finding in counted):
+            # If a stage has no robot parameters, all that is listed first counts.
+            counted = [finding for finding in findings if finding.is_parameter]
+            counted = counted or [finding for finding in findings if not finding.is_part_of_delay]
+            if stage in self.missing or not all(finding.usable for finding in counted):
                 return False
         return True
 

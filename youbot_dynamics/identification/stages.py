@@ -23,8 +23,8 @@ class About(NamedTuple):
 
 
 _DELAY = (
-    "an effective delay contains dead time, lag and a share of friction, and refers to the motion of the wheels; the "
-    "body may follow some ms later, more in yaw, because of inertia and rollers; the share of friction depends on speed"
+    "an effective delay contains dead time, lag and a share of friction, which depends on speed; where it is measured "
+    "at the wheels, the body may follow some ms later, more in yaw, because of inertia and rollers"
 )
 _BODY = (
     "all as odometry or gyro reports it: their own delay and scale are part of it; the gain is motion over command at "
@@ -35,7 +35,7 @@ _SCALED = "all values scale with the torque constant of the efforts; the interva
 PHASES = (
     {"calibration": About("geometry of the base")},
     {"delay": About("delays of the base", _DELAY)},
-    {"body": About("response of the base without wheel states, limits of any", _BODY)},
+    {"body": About("limits of the base, and its response without wheel states", _BODY)},
     {"response": About("response of the base")},
     {
         "base_friction": About("friction of the base", _SCALED),

@@ -110,7 +110,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         )
         if not reached:
             return StageResult("body", missing="; ".join(dict.fromkeys(finding.estimate.verdict for finding in limits)))
-        return StageResult("body", missing=f"no command exceeded what the base can do; reached at least: {reached}")
+        return StageResult("body", missing=f"no command exceeded what the base can do; it reached at least {reached}")
     fits = tuple(fit for part in parts for fit in part.fits)
     notes = (ONE_WAY, *(part.note for part in parts if part.note)) if response else ()
     return StageResult("body", (*response, *limits), fits=fits, notes=notes)

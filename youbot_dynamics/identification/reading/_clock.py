@@ -207,9 +207,10 @@ def _jumps(late: Vector, times: Vector) -> list[int]:
 
 
 def _lasting(late: Vector, times: Vector, stamps: Vector, places: list[int]) -> list[int]:
-    """Places (p,) without those between which messages were only late under load, while the stamps stayed regular.
+    """Places (p,) without small ones, and those between which messages were only late under load.
 
-    After a clock jump the change is permanent; after a slow period the travel time returns to its old value.
+    After a clock jump the change is permanent; after a slow period, in which the stamps stay regular, the travel time
+    returns to its old value.
     """
     lows = [float(np.min(part)) for part in np.split(late, places)]
     steps, period = np.diff(stamps), float(np.median(np.diff(stamps)))
@@ -220,7 +221,7 @@ def _lasting(late: Vector, times: Vector, stamps: Vector, places: list[int]) -> 
         forward = bool(np.all(np.diff(times[max(0, place - _BESIDE) : place + _BESIDE]) >= 0.0))
         elsewhere = min(lows[k + 2 :], default=lows[k + 1]) if size > 0.0 else min(lows[:k], default=lows[k])
         back = elsewhere < max(lows[k : k + 2]) - 0.5 * abs(size)
-        if not (rhythm_kept and forward and back):
+        if abs(size) >= _SMALLEST_JUMP and not (rhythm_kept and forward and back):
             kept.append(place)
     return kept
 
@@ -266,7 +267,8 @@ def _warnings(checked: ClockCheck, duration: float) -> tuple[str, ...]:
         direction = "forward" if jump.size > 0.0 else "back"
         clock = "clock of the stamps" if jump.clock == "stamp" else "clock of the receiver"
         texts.append(
-            f"the {clock} jumps {direction} by {abs(jump.size):.3g} s at {jump.time:.3f} s: split the recording there"
+            f"the {clock} jumps {direction} by {abs(jump.size):.3g} s at {jump.time:.3f} s: record again with a clock "
+            "that does not jump"
         )
     low, high = checked.drift_interval
     if abs(checked.drift) * duration > _DRIFT_ERROR and (low > 0.0 or high < 0.0):

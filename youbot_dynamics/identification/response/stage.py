@@ -73,8 +73,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     dead_times = {axis: response[f"dead_time_{axis}"].value for axis, _ in _AXES} if response.usable else {}
     unknown = [axis for axis, value in dead_times.items() if not value > 0.0]  # then BaseResponse.known is false
     notes = (
-        f"{_WHOLE} is not used: it needs the dead time of every axis, and that of {' and '.join(unknown)} was not found; "
-        "the effective delays are used instead",
+        f"{_WHOLE} is not used: it needs the dead time of every axis, and that of {' and '.join(unknown)} was not "
+        "found; the effective delays are used instead",
     )
     whole = _WHOLE if dead_times and not unknown else ""
     findings = []
