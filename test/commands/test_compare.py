@@ -51,7 +51,20 @@ def test_terminal_and_page_show_what_changed(
     assert "single recording" in said.err
     for text in ("1 of 2 values changed", "robot.base.delay.effective_x", "150.0 (148.0 to 152.0)", "+20.0 ± 2.8"):
         assert text in page, text
-    assert "single recording" in page
+    assert "single recording" in page and "same recording" not in page
+
+
+def test_a_recording_in_both_results_is_told_and_nothing_in_common_too(
+    results: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, sources in zip(results, ([{"sha256": "1"}, {"sha256": "2"}], [{"sha256": "2"}]), strict=True):
+        content = read_result(folder / "result.json") | {"sources": sources}
+        (folder / "result.json").write_text(json.dumps(content))
+    assert exit_code("compare", *results, "--out", tmp_path / "compared") == 0
+    assert "both results use the same recording" in capsys.readouterr().err
+    (results[1] / "result.json").write_text(json.dumps(content | {"parameters": []}))
+    assert exit_code("compare", *results, "--out", tmp_path / "compared") == 0
+    assert "no value can be compared; 2 identified only before" in capsys.readouterr().out
 
 
 def test_a_result_json_may_be_named_itself(results: tuple[Path, Path], tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_measured_ends_of_three_legs_give_the_twins_geometry(tmp_path):
         observer.listen(JointState, "trajectory_tracker/error")
         person.hears("press Enter")
         person.answers("0.998")  # meant for another question
-        person.hears("not understood: 0.998")
+        person.hears("not understood: 0.998; press Enter alone")
         person.hears("press Enter")
         person.answers("")
         observer.hear("trajectory_tracker/error")

@@ -329,13 +329,17 @@ def test_trust_needs_several_drives_and_no_warning(recordings, warnings, green, 
 def test_where_nothing_was_identified_the_next_step_is_a_drive_that_moves_every_axis() -> None:
     tiles = opening(result((StageResult("delay", DELAYS[1:]),)), (), "result.yaml")
     assert not tiles["trusted"] and not tiles["findings"] and tiles["command"] == "youbot play excitation"
+    arm = replace(result((StageResult("delay", DELAYS[1:]),)), requested=("arm_friction",))
+    assert opening(arm, (), "result.yaml")["command"] == "youbot play arm_excitation"
 
 
 def test_the_next_step_with_a_simulated_robot_starts_the_same_one_again() -> None:
-    known, mock = result((StageResult("delay", DELAYS),)), "--robot mock --params-file demo/stabilised.yaml"
+    known, mock = result((StageResult("delay", DELAYS[:1]),)), "--robot mock --params-file demo/stabilised.yaml"
     tiles = opening(known, (), "demo/result.yaml", mock)
     assert tiles["command"] == f"youbot bringup {mock} --result-file demo/result.yaml"
     assert tiles["words"] == "Drive with these values:"
+    some = opening(result((StageResult("delay", DELAYS),)), (), "demo/result.yaml", mock)
+    assert some["words"] == "Drive with these values; yaw, whose delay is unknown, will use the mean of the others:"
 
 
 def test_a_prediction_of_what_the_fit_did_not_see_has_a_section_of_its_own() -> None:

@@ -32,8 +32,9 @@ def read_result(path: Path) -> dict[str, Any]:
         texts += [entry[key] for entry in entries for key in _TEXTS]
         complete = all(key in entry for entry in entries for key in _OTHERS)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
+        remedy = "give the folder that youbot identify wrote, or its result.json"
         got = f"other contents ({type(problem).__name__}: {problem})"
-        raise IdentificationError(thing, got=got, expected="JSON of youbot identify", remedy="fit again") from None
+        raise IdentificationError(thing, got=got, expected="JSON of youbot identify", remedy=remedy) from None
     if not complete or not all(isinstance(word, str) and word.isprintable() for word in texts):
         raise IdentificationError(
             thing, got="incomplete entries, or entries that are not text", expected="JSON of youbot identify"

@@ -161,7 +161,7 @@ class TapePlayer(ProgramPlayer):
             try:
                 return parse_answer(line)
             except ValueError:
-                print(f"not understood: {line.strip()}", file=sys.stderr)
+                print(f"not understood: {line.strip()}; {_EXPECTED[parse_answer]}", file=sys.stderr)
         return None
 
 
@@ -195,6 +195,13 @@ def _turn(line: str) -> float:
     if not (turns.is_integer() and 0.0 < turn < math.inf):
         raise ValueError
     return turn
+
+
+_EXPECTED: dict[Callable[[str], float], str] = {
+    _enter: "press Enter alone: the reading is asked for after the drive",
+    _distance: "type metres, such as 1.512",
+    _turn: "type two numbers, full turns and degrees, such as 3 -4.5, or 3 0",
+}
 
 
 def drive_legs(

@@ -16,6 +16,7 @@ _NOTES = {
     "always": "these are 95 % intervals: on average, 1 of 20 unchanged values is reported as changed",
     "one drive": "the intervals of a single recording do not include the scatter between drives: a change may come from"
     " the drive, its speeds or the floor; identify several recordings together to include it",
+    "shared": "both results use the same recording: values within their errors do not confirm each other",
 }
 
 
@@ -23,12 +24,16 @@ def changes_shown(before: Mapping[str, Any], after: Mapping[str, Any]) -> Rows:
     """Table of the changes between two results of `read_result`."""
     differences, notes = changes(before, after), [_NOTES["always"]]
     counts = {verdict: sum(change.verdict == verdict for change in differences) for verdict in (CHANGED, WITHIN)}
-    summary = f"{counts[CHANGED]} of {sum(counts.values())} values changed by more than their combined 95 % error"
+    common = sum(counts.values())
+    summary = f"{counts[CHANGED]} of {common} values changed by more than their combined 95 % error"
+    summary = summary if common else "no value can be compared"
     for verdict in (ONLY_BEFORE, ONLY_AFTER):
         number = sum(change.verdict == verdict for change in differences)
         summary += f"; {number} identified {verdict}" if number else ""
     if any(_ONE_DRIVE in str(entry.get("interval_is")) for result in (before, after) for entry in result["parameters"]):
         notes.append(_NOTES["one drive"])
+    if _recordings(before) & _recordings(after):
+        notes.append(_NOTES["shared"])
     if before["robot_id"] != after["robot_id"]:
         notes.append(f"the results are of two robots, {before['robot_id']} and {after['robot_id']}")
     return Rows(_COLUMNS, [_cells(change) for change in differences], summary, tuple(notes))
@@ -47,6 +52,12 @@ def changes_page(before: Mapping[str, Any], after: Mapping[str, Any], places: tu
         table=table,
         changed=CHANGED,
     )
+
+
+def _recordings(result: Mapping[str, Any]) -> set[str]:
+    """Hashes of the recordings of a result of `read_result`, as far as it names them."""
+    sources = [source for source in result.get("sources", ()) if isinstance(source, Mapping)]
+    return {str(source["sha256"]) for source in sources if source.get("sha256")}
 
 
 def _cells(change: Change) -> tuple[str, ...]:
