@@ -46,8 +46,9 @@ class Finding:
 
     @property
     def is_part_of_delay(self) -> bool:
-        """Whether it is a dead time or a lag, shown after the one delay of an axis."""
-        return self.name.rpartition(".")[2].startswith(("dead_time", "lag"))
+        """Whether it is a dead time or a lag of a delay, shown after the one delay of an axis."""
+        owner, _, name = self.name.rpartition(".")
+        return owner.endswith("delay") and name.startswith(("dead_time", "lag"))
 
     @property
     def is_parameter(self) -> bool:
