@@ -78,8 +78,10 @@ def test_what_is_no_result_is_refused_in_one_line(
 ) -> None:
     assert exit_code("compare", results[0], tmp_path / "absent", "--out", tmp_path / "compared") == 1
     assert "absent" in capsys.readouterr().err
-    (results[1] / "result.json").write_text("{}")
-    assert exit_code("compare", *results, "--out", tmp_path / "compared") == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "found_2" in line and "youbot identify" in line
+    whole = read_result(results[1] / "result.json")
+    for content in ({}, whole | {"sources": None}, whole | {"sources": [{"sha256": 5}]}):
+        (results[1] / "result.json").write_text(json.dumps(content))
+        assert exit_code("compare", *results, "--out", tmp_path / "compared") == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "found_2" in line and "youbot identify" in line
     assert not (tmp_path / "compared").exists()

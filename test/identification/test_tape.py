@@ -214,30 +214,47 @@ def _twists(kind: str, amount: float) -> np.ndarray:
 def test_a_motion_that_is_cut_off_is_no_leg(tmp_path, part):
     bag = recorded(tmp_path / "legs", ((FORWARD, 1.0), (SIDEWAYS, 1.0), (TURN, 2.0 * np.pi)), **part)
     with pytest.raises(RecordingError, match="got 2 whole legs between"):
-        recorded_legs(open_bag(bag), ROBOT, (FORWARD, SIDEWAYS, TURN))
+        recorded_legs(open_bag(bag), ROBOT, 3)
 
 
 @pytest.mark.parametrize(
-    ("plan", "kind", "words"),
+    ("twists", "kind"),
     [
-        (((TURN, 2.0 * np.pi),), FORWARD, "0.00 m ahead, .* 360 degrees turned; expected a straight motion forward"),
-        (((FORWARD, 1.0),), SIDEWAYS, "1.00 m ahead, .* expected a straight motion sideways"),
-        (((SIDEWAYS, 1.0),), TURN, "1.00 m to the left .* expected a turn on the spot"),
-        (((FORWARD, 1.0), (SIDEWAYS, 1.0)), FORWARD, "expected a straight motion forward"),
-        (((FORWARD, 1.0), (FORWARD, -0.5)), FORWARD, "0.50 m ahead, .* expected a straight motion forward"),
+        (((0.0, 0.0, 0.8),), FORWARD),
+        (((0.3, 0.0, 0.0),), SIDEWAYS),
+        (((0.0, 0.3, 0.0),), TURN),
+        (((0.3, 0.0, 0.0), (0.0, 0.3, 0.0)), FORWARD),  # round a corner
+        (((0.3, 0.0, 0.0), (-0.15, 0.0, 0.0)), FORWARD),  # there and half of the way back
+        (((0.0, 0.0, -0.8),), TURN),  # to the other side than was measured
     ],
 )
-def test_a_motion_of_another_kind_is_no_leg(tmp_path, plan, kind, words):
-    """Any of them would give some radius; motions without a rest of a second between them are one."""
-    bag = recorded(tmp_path / "legs", plan, rest=0.2)
-    with pytest.raises(RecordingError, match=words):
-        recorded_legs(open_bag(bag), ROBOT, (kind,))
+def test_wheels_that_show_another_motion_than_was_measured_are_refused(twists, kind):
+    """Any of them would give some radius or lever."""
+    steps = np.vstack([np.full((200, 3), twist) for twist in twists]) * 0.025
+    odd = TapeLeg(kind, np.cumsum(steps @ TRUE.inverse_matrix.T, axis=0), 1.5, ERRORS[kind])
+    expected = "a turn of 86 degrees on the spot" if kind == TURN else f"a straight motion {kind}"
+    with pytest.raises(InputError, match=f"leg 3: got wheels that end .* expected {expected}"):
+        calibrate_by_tape([*(leg(other) for other in WAYS if other != kind), odd], BASE)
 
 
-def test_a_turn_whose_sign_the_wheels_contradict_is_refused():
-    turn = leg(TURN, TRUE)
-    found = calibrate_by_tape([leg(FORWARD, TRUE), dataclasses.replace(turn, measured=-turn.measured)], BASE)
-    assert all("check its sign" in found[name].verdict for name in VALUES)
+@pytest.mark.parametrize("name", [None, "robotino_2", "rosbot_xl"])
+def test_legs_backward_and_to_the_right_are_legs_and_exchanged_wheels_are_none(name):
+    base = load_robot(robot_file=robot_path(name) if name else None).base.geometry.mecanum()
+    ways = {FORWARD: (-0.3, 0.0, 0.0), SIDEWAYS: (0.0, -0.3, 0.0), TURN: (0.0, 0.0, -0.8)}
+    times = np.linspace(0.0, 5.0, 200)[:, None]
+    legs = [
+        TapeLeg(kind, times * base.wheel_speeds(twist), -4.0 if kind == TURN else 1.5, ERRORS[kind])
+        for kind, twist in ways.items()
+    ]
+    found = calibrate_by_tape(legs, base)
+    assert found["wheel_radius"].identified and found["lever"].identified
+    order = [1, 0, *range(2, len(base.radii))]
+    exchanged = [dataclasses.replace(one, wheel_angles=one.wheel_angles[:, order]) for one in legs]
+    reversed_rear = np.where(np.arange(len(base.radii)) < 2, 1.0, -1.0)
+    turned = [dataclasses.replace(one, wheel_angles=one.wheel_angles * reversed_rear) for one in legs]
+    for wrong in (exchanged, turned):
+        with pytest.raises(InputError, match="order and signs of the wheels"):
+            calibrate_by_tape(wrong, base)
 
 
 def test_wheels_stand_by_what_was_read_and_not_while_readings_are_missing():
@@ -252,13 +269,13 @@ def test_wheels_stand_by_what_was_read_and_not_while_readings_are_missing():
 
 def test_legs_of_a_recording_are_what_lies_between_two_rests(tmp_path, capsys):
     bag = recorded(tmp_path / "legs", ((FORWARD, 1.0), (SIDEWAYS, 1.0), (TURN, 2.0 * np.pi)))
-    legs = recorded_legs(open_bag(bag), ROBOT, (FORWARD, SIDEWAYS, TURN))
+    legs = recorded_legs(open_bag(bag), ROBOT, 3)
     ways = [BASE.twist(angles[-1] - angles[0]) for angles in legs]
     np.testing.assert_allclose(ways, np.diag([1.0, 1.0, 2.0 * np.pi]), atol=0.02)
     # Each begins and ends at rest, a moment before and after its motion.
     assert all(np.ptp(angles[part], axis=0).max() < 0.01 for angles in legs for part in (slice(10), slice(-10, None)))
     with pytest.raises(RecordingError, match="got 3 whole legs between rests of 1 s; expected 2"):
-        recorded_legs(open_bag(bag), ROBOT, (FORWARD, SIDEWAYS))
+        recorded_legs(open_bag(bag), ROBOT, 2)
     words = ["calibrate", "--tape", "--bag", str(bag), "--forward", "1.0", "--sideways", "1.0", "--turn", "360"]
     with pytest.raises(SystemExit) as end:
         main([*words, "--write", str(tmp_path / "geometry.yaml")])

@@ -103,9 +103,14 @@ def test_milliseconds_that_are_read_as_seconds_are_told_of_where_a_base_drives(t
     assert read_text_log(path, "time,temperature.motor").time[-1] == 500.0
 
 
-def test_a_tracker_that_writes_once_a_second_is_read(tmp_path: Path) -> None:
+def test_a_slow_log_of_a_base_is_read_where_its_unit_is_certain(tmp_path: Path) -> None:
     path = write(tmp_path, "t,x\n0,1\n1.01,2\n2.03,3\n")
     assert read_text_log(path, "time,measured_position.x").time[-1] == 2.03
+    path = write(tmp_path, "t,x,T\n0,1,30\n10,2,31\n20,nan,32\n30,nan,32\n")
+    assert read_text_log(path, "time:s,measured.x").time[-1] == 30.0
+    assert read_text_log(path, "time,measured.x,temperature.motor").time[-1] == 30.0  # few lines have a speed
+    path = write(tmp_path, "".join(f"2026-01-01 00:00:{second:02d},1\n" for second in range(0, 60, 5)))
+    assert len(read_text_log(path, "time,measured.x").time) == 12
 
 
 def test_more_names_than_columns_names_both_numbers(tmp_path: Path) -> None:

@@ -65,6 +65,6 @@ def _recorded(given: argparse.Namespace, robot: Robot, errors: dict[str, float])
         raise ParameterError("--bag", got="no reading", remedy="give --forward, --sideways and --turn as measured")
     if "turn" in known:
         known["turn"] = math.radians(known["turn"])
-    recorded = recorded_legs(open_bag(given.bag), robot, tuple(known))
+    recorded = recorded_legs(open_bag(given.bag), robot, len(known))
     pairs = zip(known.items(), recorded, strict=True)
     return [TapeLeg(kind, angles, value, errors[kind]) for (kind, value), angles in pairs]

@@ -26,6 +26,7 @@ from youbot_dynamics.parameters import Parameter, Value
 from youbot_dynamics.robot import Robot, robot_from_values, robot_table, values_of
 
 SCHEMA_VERSION = 2
+_RESPONSE = "robot.base.response."  # numbers of one fit, which belong together
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,15 @@ class Result:
         return True
 
     def parameters(self) -> dict[str, Value]:
-        """Parameters for a relaunch: identified values, alone or as part of a whole, within the parameter's range."""
+        """Parameters for a relaunch: identified values, alone or as part of a whole, within the parameter's range.
+
+        A response without the dead time of every axis is left out: beside a configured one it would mix two fits.
+        """
         values: dict[str, Value] = {"robot.robot_id": self.robot_id}
-        return values | {finding.name: value for finding in self.findings if (value := _written(finding)) is not None}
+        values |= {finding.name: value for finding in self.findings if (value := _written(finding)) is not None}
+        if all(f"{_RESPONSE}dead_time_{axis}" in values for axis in ("x", "y", "yaw")):
+            return values
+        return {name: value for name, value in values.items() if not name.startswith(_RESPONSE)}
 
     def applied_to(self, robot: Robot) -> Robot:
         """The same robot with the identified values."""

@@ -29,6 +29,7 @@ def read_result(path: Path) -> dict[str, Any]:
         content = json.loads(text)
         entries, missing, warnings = content["parameters"], content["missing"].items(), list(content["warnings"])
         texts = [content["robot_id"], *warnings, *(word for pair in missing for word in pair)]
+        texts += [source["sha256"] for source in content.get("sources", [])]
         texts += [entry[key] for entry in entries for key in _TEXTS]
         complete = all(key in entry for entry in entries for key in _OTHERS)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:

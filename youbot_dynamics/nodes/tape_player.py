@@ -200,7 +200,7 @@ def _turn(line: str) -> float:
 _EXPECTED: dict[Callable[[str], float], str] = {
     _enter: "press Enter alone: the reading is asked for after the drive",
     _distance: "type metres, such as 1.512",
-    _turn: "type two numbers, full turns and degrees, such as 3 -4.5, or 3 0",
+    _turn: "type whole turns and degrees of a turn to the left, such as 3 -4.5, or 3 0",
 }
 
 

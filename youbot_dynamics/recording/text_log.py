@@ -59,17 +59,19 @@ _DATE = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?)(Z|[+-]\d\d:
 _HEADER_LINES = 1000
 _LONGEST_LINE = 100_000  # characters
 _LONGEST = 9e9  # [s] from the first to the last time and 0; more nanoseconds do not fit into 64 bits
-_LONGEST_PERIOD = 1.5  # [s] between lines on a base: a tracker may write one a second, a driver ten to a thousand
+_LONGEST_PERIOD = 1.5  # [s] between lines on a base: a tracker may write one a second, and most drivers 10 to 500
+_FEWEST = 3  # lines on a base, for its period
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column to read: its position in the file, role, channel ("" for the time), factor to SI units, header."""
+    """A column to read: its position in the file, role, channel ("" for the time), factor to SI units, unit, header."""
 
     place: int
     role: str
     channel: str
     factor: float
+    unit: str = ""  # as described
     header: str = ""  # its name in the file, "" if it is found by its position
 
 
@@ -88,6 +90,12 @@ class _Layout:
     def time(self) -> int:
         """Index of the time among the columns."""
         return [column.role for column in self.columns].index("time")
+
+    @property
+    def dated(self) -> bool:
+        """Whether the times are dates."""
+        time = self.columns[self.time]
+        return _is_date(_fields(next(self.lines())[1], self.delimiter, self.decimal)[time.place], time)
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the number (from 1) and text of each data line."""
@@ -121,7 +129,7 @@ def _parse_columns(description: str) -> tuple[tuple[_Column, ...], int]:
         if any((column.role, column.channel) == (role, channel) for column in columns):
             remedy = "skip one of them with _"
             raise RecordingError(thing, got=f"{name} a second time", expected="each name once", remedy=remedy)
-        columns.append(_Column(place, role, channel, _factor(name, role, unit), header))
+        columns.append(_Column(place, role, channel, _factor(name, role, unit), unit, header))
     timed = any(column.role == "time" for column in columns)
     if not timed or len(columns) < 2:
         raise RecordingError(
@@ -183,8 +191,8 @@ def read_text_log(path: Path | str, columns: str) -> TextLog:
 
     Raises:
         RecordingError: not a regular file, too large, a description that does not fit the file, an entry that is not a
-            number, a time that does not increase, times beyond 9e9 s, or lines on a base more than 1.5 s apart, as
-            milliseconds read as seconds are. The message names file and line or column.
+            number, a time that does not increase, times beyond 9e9 s, or lines on a base more than 1.5 s apart
+            without a unit, as milliseconds read as seconds are. The message names file and line or column.
     """
     path = Path(path)
     described, named = _parse_columns(columns)
@@ -192,7 +200,7 @@ def read_text_log(path: Path | str, columns: str) -> TextLog:
     layout = _find_data(path, _encoding(content), described, named)
     values = _load(layout)
     _check_values(layout, values)
-    _check_times(layout, values[:, layout.time])
+    _check_times(layout, values)
     roles: dict[str, dict[str, Vector]] = {role: {} for role in ("time", *_ROLES)}
     for column, value in zip(layout.columns, values.T, strict=True):
         roles[column.role][column.channel] = read_only(value * column.factor)
@@ -319,14 +327,13 @@ def _placed(columns: tuple[_Column, ...], head: str, delimiter: str | None) -> t
 
 def _load(layout: _Layout) -> Vector:
     time, delimiter, decimal = layout.columns[layout.time], layout.delimiter, layout.decimal
-    dated = _is_date(_fields(next(layout.lines())[1], delimiter, decimal)[time.place], time)
     try:
         with layout.path.open(encoding=layout.encoding) as file:  # numpy would unpack a file named .gz
             values: Vector = np.loadtxt(
                 file if decimal == "." else (line.replace(decimal, ".") for line in file),
                 dtype=np.float64,
                 delimiter=delimiter,
-                converters={time.place: _seconds} if dated else None,
+                converters={time.place: _seconds} if layout.dated else None,
                 encoding=None,
                 skiprows=layout.header_lines,
                 usecols=[column.place for column in layout.columns],
@@ -379,12 +386,15 @@ def _check_values(layout: _Layout, values: Vector) -> None:
         )
 
 
-def _check_times(layout: _Layout, time: Vector) -> None:
-    """Refuse times in another unit: too large for nanoseconds, or too far apart for a base that drives."""
-    seconds = time * layout.columns[layout.time].factor
+def _check_times(layout: _Layout, values: Vector) -> None:
+    """Refuse times in another unit: too large for nanoseconds, or too far apart for a base, if none was named."""
+    time = layout.columns[layout.time]
+    seconds = values[:, layout.time] * time.factor
     first, last = float(seconds[0]), float(seconds[-1])
-    drives = any(column.role in _BASE_ROLES for column in layout.columns)
-    period = float(np.median(np.diff(seconds))) if drives and len(seconds) > 1 else 0.0
+    base = [k for k, column in enumerate(layout.columns) if column.role in _BASE_ROLES]
+    moments = seconds[np.isfinite(values[:, base]).any(axis=1)]
+    named = time.unit or layout.dated
+    period = 0.0 if named or len(moments) < _FEWEST else float(np.median(np.diff(moments)))
     if max(0.0, last) - min(0.0, first) > _LONGEST:
         got, expected = "a time beyond 9e9 s", "seconds"
     elif period > _LONGEST_PERIOD:
@@ -395,5 +405,5 @@ def _check_times(layout: _Layout, time: Vector) -> None:
         f"{layout.path} column time",
         got=f"{first:.9g} to {last:.9g} s, {got}",
         expected=expected,
-        remedy="name its unit: time:ms, time:us or time:ns",
+        remedy="name its unit: time:ms, time:us, time:ns or time:s",
     )

@@ -56,8 +56,7 @@ def changes_page(before: Mapping[str, Any], after: Mapping[str, Any], places: tu
 
 def _recordings(result: Mapping[str, Any]) -> set[str]:
     """Hashes of the recordings of a result of `read_result`, as far as it names them."""
-    sources = [source for source in result.get("sources", ()) if isinstance(source, Mapping)]
-    return {str(source["sha256"]) for source in sources if source.get("sha256")}
+    return {source["sha256"] for source in result.get("sources", [])} - {""}
 
 
 def _cells(change: Change) -> tuple[str, ...]:

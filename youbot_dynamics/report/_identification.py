@@ -430,8 +430,8 @@ def _next(result: Result, result_file: str, robot: str) -> tuple[str, str]:
         other = " (--robot mock for the simulated robot)" if robot == "--robot real" else ""
         delays = [finding for finding in result.findings if finding.name.startswith(EFFECTIVE)]
         lacking = [finding.name.rpartition("_")[2] for finding in delays if not finding.usable]
-        if 0 < len(lacking) < len(delays):
-            other += f"; {listed(lacking)}, whose delay is unknown, will use the mean of the others"
+        if 0 < len(lacking) < len(delays) and "robot.base.response.dead_time_x" not in result.parameters():
+            other += f"; {listed(lacking)}, whose delay is unknown, will use the mean of the others or a configured one"
         return f"Drive with these values{other}:", command
     if result.requested and {"arm_friction", "thermal"}.issuperset(result.requested):
         return "Move the arm with this command, with youbot record in a second terminal:", "youbot play arm_excitation"

@@ -55,12 +55,9 @@ _STEP = 1e-6  # of the numerical slopes
 _ROUNDS = 20
 _CONVERGED = 1e-9  # change of a logarithm at which the fit has converged
 _CONTRADICTION = 0.999  # probability of the misfit above which readings contradict each other
-_CONTRARY = (
-    "the wheels turned the base the other way than the measured turn says: check its sign, which is positive to the "
-    "left, and the order and signs of the wheels"
-)
 _STRAIGHT = 0.5  # [rad] that a straight leg turns at most; how far it goes aside, over its length
 _RETURN = 0.8  # of its greatest distance or turn that a leg has at its end
+_ROLLED = 0.5  # of the mean way of the wheels that a leg covers at least; mecanum wheels cover all of it
 
 
 _FINEST, _LONGEST = 1e-6, 1e3  # [m] or [rad]: what is measured with a tape, and how well
@@ -117,17 +114,17 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
         the radii of single wheels.
 
     Raises:
-        InputError: no leg, or another number of wheels.
+        InputError: no leg, another number of wheels, or wheels that show another motion than the leg is.
     """
     n = len(base.radii)
     if not legs or any(leg.wheel_angles.shape[1] != n for leg in legs):
         got = ", ".join(str(leg.wheel_angles.shape[1]) for leg in legs) or "no leg"
         raise InputError("legs", got=f"wheels {got}", expected=f"{n} wheels in each")
+    for k, leg in enumerate(legs, start=1):
+        _check_kind(k, leg, base)
     guess, determined = Guess(base, np.zeros(3), np.zeros(0)), _determined(legs, base)
     reasons, covariance = _reasons(legs, base), np.full((3, 3), nan)
-    if any(leg.kind == TURN and leg.rolled(base) * leg.measured < 0.0 for leg in legs):
-        reasons = [_CONTRARY] * 3
-    elif len(determined):
+    if len(determined):
         guess, solved_covariance, misfit = _solve(legs, guess, determined)
         covariance[np.ix_(determined, determined)] = solved_covariance
         inconsistency = _inconsistency(guess.base, base, len(legs) - len(determined), misfit)
@@ -140,6 +137,36 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
         guess = replace(guess, base=base)
     size = float(np.sum(np.abs(guess.base.positions)) / np.sum(np.abs(base.positions)))
     return Calibration(tuple(estimates), guess.base, guess.sensor, guess.offsets, 0.0, size)
+
+
+def _check_kind(number: int, leg: TapeLeg, base: MecanumBase) -> None:
+    """Refuse a leg whose wheels show no motion of its kind, or a turn to the other side than was measured.
+
+    Raises:
+        InputError: such wheels.
+    """
+    path, kind = _path(leg.wheel_angles, base), KINDS.index(leg.kind)
+    x, y, yaw = reached = np.abs(path).max(axis=0).tolist()
+    length = lever(base) if leg.kind == TURN else 1.0
+    rolled = float(np.mean(base.radii * np.abs(leg.wheel_angles[-1] - leg.wheel_angles[0])))
+    fits = bool(length * abs(path[-1, kind]) > max(_ROLLED * rolled, length * _RETURN * reached[kind]))
+    if leg.kind == TURN:
+        fits = fits and hypot(x, y) <= length * yaw and bool(path[-1, 2] * leg.measured > 0.0)
+        expected, sign = (
+            f"a turn of {degrees(leg.measured):.0f} degrees on the spot",
+            "its sign (positive to the left), ",
+        )
+    else:
+        fits = fits and min(x, y) <= _STRAIGHT * reached[kind] and yaw <= _STRAIGHT
+        expected, sign = f"a straight motion {leg.kind}", ""
+    if not fits:
+        ahead, left, turned = (round(value, 2) + 0.0 for value in (*path[-1, :2], degrees(path[-1, 2])))
+        raise InputError(
+            f"leg {number}",
+            got=f"wheels that end {ahead:.2f} m ahead, {left:.2f} m to the left and {turned:.0f} degrees turned",
+            expected=expected,
+            remedy=f"check {sign}the order of the legs ({', '.join(KINDS)}), and the order and signs of the wheels",
+        )
 
 
 def _determined(legs: Sequence[TapeLeg], base: MecanumBase) -> Indices:
@@ -277,21 +304,11 @@ def _moving(time: Vector, angles: Vector) -> Indices:
     return np.flatnonzero(step / span > _STANDSTILL_RATE)
 
 
-def _is(kind: str, wheel_angles: Vector, base: MecanumBase) -> bool:
-    """Whether wheel angles (m, n) are those of a straight leg of this kind, or of a turn on the spot, at any radius."""
-    path = _path(wheel_angles, base)
-    x, y, yaw = np.abs(path).max(axis=0).tolist()
-    if kind == TURN:
-        return bool(abs(path[-1, 2]) >= max(_RETURN * yaw, _STRAIGHT) and hypot(x, y) <= lever(base) * yaw)
-    along, aside = (x, y) if kind == FORWARD else (y, x)
-    return bool(abs(path[-1, KINDS.index(kind)]) >= _RETURN * along and max(aside / along, yaw) <= _STRAIGHT)
-
-
-def recorded_legs(recording: Recording, robot: Robot, kinds: Sequence[str]) -> list[Vector]:
+def recorded_legs(recording: Recording, robot: Robot, count: int) -> list[Vector]:
     """Wheel angles (m, n) [rad] of the legs in a recording, in their order: all motion between two rests is a leg.
 
     Raises:
-        RecordingError: no wheel states, not as many whole legs as `kinds`, or one that is no motion of its kind.
+        RecordingError: no wheel states, or another number of whole legs than the `count` of those that were measured.
     """
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, {}), joints)
@@ -309,15 +326,11 @@ def recorded_legs(recording: Recording, robot: Robot, kinds: Sequence[str]) -> l
             rows = angles[first:last]
             if np.abs(rows[-1] - rows[0]).max() > _LEAST_TURN:
                 legs.append(rows)
-    order = f"record the legs {', '.join(KINDS)} in this order and nothing else, and give a reading for each"
-    if len(legs) != len(kinds):
-        got, expected = f"{len(legs)} whole legs between rests of {_REST:g} s", f"{len(kinds)}, one for each reading"
-        raise RecordingError(f"{recording.path}", got=got, expected=expected, remedy=order)
-    base = robot.base.geometry.mecanum()
-    for k, (kind, rows) in enumerate(zip(kinds, legs, strict=True), start=1):
-        if not _is(kind, rows, base):
-            x, y, yaw = _path(rows, base)[-1].tolist()
-            got = f"wheels that end {x:.2f} m ahead, {y:.2f} m to the left and {degrees(yaw):.0f} degrees turned"
-            expected = "a turn on the spot" if kind == TURN else f"a straight motion {kind}"
-            raise RecordingError(f"{recording.path} leg {k}", got=got, expected=expected, remedy=order)
+    if len(legs) != count:
+        raise RecordingError(
+            f"{recording.path}",
+            got=f"{len(legs)} whole legs between rests of {_REST:g} s",
+            expected=f"{count}, one for each reading",
+            remedy=f"give a reading for each leg, and record nothing else; their order is {', '.join(KINDS)}",
+        )
     return legs

@@ -74,7 +74,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     unknown = [axis for axis, value in dead_times.items() if not value > 0.0]  # then BaseResponse.known is false
     notes = (
         f"{_WHOLE} is not used: it needs the dead time of every axis, and that of {' and '.join(unknown)} was not "
-        "found; the effective delays are used instead",
+        "found; the configured response or, without one, the effective delays are used instead",
     )
     whole = _WHOLE if dead_times and not unknown else ""
     findings = []
