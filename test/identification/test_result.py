@@ -82,6 +82,17 @@ def test_a_stage_without_data_counts_only_where_it_was_asked_for() -> None:
     assert not Result("youbot", both, ("delay", "base_friction"), missing, of_stage, (SOURCE,)).complete
 
 
+def test_a_response_without_the_dead_time_of_every_axis_is_not_written() -> None:
+    """Beside a configured response it would mix two fits."""
+    names = [f"robot.base.response.{name}" for name in ("lag", "dead_time_x", "dead_time_y", "dead_time_yaw")]
+    response = [found_as(name, 0.1) for name in names]
+    assert set(names) <= set(result(*response).parameters())
+    assert list(result(*response[:3], identified("x")).parameters()) == [
+        "robot.robot_id",
+        "robot.base.delay.effective_x",
+    ]
+
+
 def test_a_value_outside_its_range_is_refused_with_all_others_of_its_fit(tmp_path: Path) -> None:
     coulomb, viscous = (
         found_as(f"robot.arm.joint_1.friction.{name}", 99.0 * k) for k, name in ((1, "coulomb"), (0.001, "viscous"))
