@@ -162,7 +162,9 @@ def test_trajectory_is_refused_cancelled_by_the_operator_and_by_service():
         observer.wait(tracking, "a tracked trajectory")
         observer.hear("trajectory_tracker/error", 10)
         # Odometry and tracker share a process: none of their messages takes the way over DDS twice.
-        heard = [observer.node.count_subscribers(t) for t in ("odom", "wheel_commands", "driver/joint_states")]
+        inputs = ("wheel_commands", "driver/joint_states")
+        observer.wait(lambda: all(observer.node.count_subscribers(topic) for topic in inputs), "their subscribers")
+        heard = [observer.node.count_subscribers(topic) for topic in ("odom", *inputs)]
         assert heard == [0, 1, 1]
         refused = observer.call(Trigger, "odometry/reset_odometry", Trigger.Request())
         assert not refused.success and "cancel it first" in refused.message

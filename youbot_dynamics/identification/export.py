@@ -269,15 +269,15 @@ def _nav2_parameters(result: Result) -> dict[str, Value]:
     Source: Nav2 plugin nav2_mppi_controller, navigation2 pull request 6154 (mid-2026).
     """
     refused = {finding.name for finding in result.findings if not finding.identified}
-    errors = {finding.name: finding.estimate.standard_error for finding in result.findings if finding.identified}
-    identified = {name: value for name, value in result.parameters().items() if name in errors}
+    identified = {finding.name: finding.estimate for finding in result.findings if finding.identified}
     delays: dict[str, Value] = {}
     for axis, velocity in (("x", "vx"), ("y", "vy"), ("yaw", "wz")):
         lags = {"delay": f"base.delay.lag_{axis}", "response": "robot.base.response.lag"}
         names = [f"robot.base.{stage}.dead_time_{axis}" for stage, lag in lags.items() if lag not in refused]
         known = [name for name in names if name in identified]
         if known:
-            delays[f"{_PLUGIN}.model_delay_{velocity}"] = identified[min(known, key=errors.__getitem__)]
+            surest = min(known, key=lambda name: identified[name].standard_error)
+            delays[f"{_PLUGIN}.model_delay_{velocity}"] = identified[surest].value
     return delays
 
 
