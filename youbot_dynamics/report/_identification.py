@@ -425,12 +425,13 @@ def _number(warnings: Sequence[str]) -> str:
 
 def _next(result: Result, result_file: str, robot: str) -> tuple[str, str]:
     """Return the next step in words, and its command."""
-    if any(finding.usable and finding.is_parameter for finding in result.findings):
+    values = result.parameters()
+    if len(values) > 1:  # more than the robot's name
         command = f"youbot bringup {robot} --result-file {shlex.quote(result_file)}"
         other = " (--robot mock for the simulated robot)" if robot == "--robot real" else ""
         delays = [finding for finding in result.findings if finding.name.startswith(EFFECTIVE)]
         lacking = [finding.name.rpartition("_")[2] for finding in delays if not finding.usable]
-        if 0 < len(lacking) < len(delays) and "robot.base.response.dead_time_x" not in result.parameters():
+        if 0 < len(lacking) < len(delays) and "robot.base.response.dead_time_x" not in values:
             other += f"; {listed(lacking)}, whose delay is unknown, will use the mean of the others or a configured one"
         return f"Drive with these values{other}:", command
     if result.requested and {"arm_friction", "thermal"}.issuperset(result.requested):
