@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -37,6 +38,11 @@ NODES = (
     "stop_base",
     "check_driver",
 )
+
+
+# In a ROS installation the console scripts stand in lib/youbot_dynamics (setup.cfg), which is not on PATH as bin is;
+# pip puts them into bin.
+OF_ROS = [] if {"bdist_wheel", "editable_wheel"} & set(sys.argv) else [("bin", ["resource/youbot"])]
 
 
 def shared(folder: str, *patterns: str) -> list[tuple[str, list[str]]]:
@@ -83,6 +89,7 @@ setup(
     packages=find_packages(exclude=["test", "test.*"]),
     package_data={PACKAGE: ["py.typed"], f"{PACKAGE}.report": ["templates/*.j2", "assets/*"]},
     data_files=[
+        *OF_ROS,
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
         (f"share/{PACKAGE}", ["package.xml"]),
         *shared("launch", "*.launch.py"),
@@ -126,6 +133,7 @@ setup(
     entry_points={
         "console_scripts": [
             f"youbot = {PACKAGE}.commands.main:main",
+            f"identify_robot = {PACKAGE}.commands.identify:main",
             *(f"{node} = {PACKAGE}.nodes.{node}:main" for node in NODES),
         ],
     },

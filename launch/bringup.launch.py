@@ -1,8 +1,9 @@
 """Start the robot: base_controller, odometry with trajectory_tracker, arm_ekf, and what else the arguments ask for.
 
 Which processes there are, and with which files, stands in ``youbot_dynamics.bringup_plan``; Gazebo is included from
-gazebo.launch.py, whose arguments may be given here too. The end of a vital process ends this bringup, and only this:
-several may run in one launch. One process, ``stop_base``, stands by and sends zero when base_controller falls silent.
+gazebo.launch.py, whose arguments may be given here too. The end of a vital process ends this bringup, with exit status
+1 if it is all that was launched, and only this: several may run in one launch. One process, ``stop_base``, stands by
+and sends zero when base_controller falls silent.
 
 Another launch file includes this as any other; more than once inside a GroupAction each, since launch lets the
 arguments of one inclusion leak into the next otherwise.
@@ -65,7 +66,7 @@ def start(context):
     values["namespace"] = prefix_namespace(pushed, values["namespace"] or None) or ""
     try:
         # Of a launch file that includes this one the words are not for us alone.
-        if Path(__file__).name in (Path(word).name for word in sys.argv):
+        if launched_alone():
             check_words(context.argv, names_of(gazebo))
         options = BringupOptions.read(values)
         processes = plan(options)
@@ -77,6 +78,11 @@ def start(context):
     nodes += [node(process, nodes, ended, prefix, options.robot, options.namespace) for process in processes]
     remarks = left_out(processes, options), reach(options.robot, os.environ)
     return [*(LogInfo(msg=remark) for remark in remarks if remark), *gazebo, *nodes]
+
+
+def launched_alone():
+    """Tell whether this file is what was launched, and no part of another one."""
+    return Path(__file__).name in (Path(word).name for word in sys.argv)
 
 
 def names_of(included):
@@ -120,6 +126,8 @@ def node(process, nodes, ended, prefix, robot, namespace, restarted=0):
             return None
         ended.append(process.executable)
         reason = f"{process.executable} ended"
+        if launched_alone():
+            raise RuntimeError(f"{reason}: ending its bringup")  # the one way to give launch a status other than 0
         if robot == "gazebo":
             return Shutdown(reason=reason)
         others = [action for action in nodes if action is not event.action]

@@ -12,7 +12,6 @@ from pathlib import Path
 from launch import LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
-    ExecuteProcess,
     GroupAction,
     IncludeLaunchDescription,
     LogInfo,
@@ -20,9 +19,18 @@ from launch.actions import (
     Shutdown,
 )
 from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_ros.actions import Node
 from launch_ros.utilities import prefix_namespace
 
-from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, NO_BRINGUP, PASSED_ON, check_words, identify_command, truth
+from youbot_dynamics.bringup_plan import (
+    IDENTIFY_ARGUMENTS,
+    NO_BRINGUP,
+    OUR_PACKAGE,
+    PASSED_ON,
+    check_words,
+    identify_command,
+    truth,
+)
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.resources import launch_path
 
@@ -58,9 +66,11 @@ def start(context):
             raise RuntimeError(text)  # the one way to make launch end with a status other than 0
         return LogInfo(msg=text)
 
-    session = ExecuteProcess(
-        cmd=[sys.executable, "-m", "youbot_dynamics.commands.identify", *words],
-        name="identify_robot",
+    session = Node(
+        package=OUR_PACKAGE,
+        executable="identify_robot",
+        arguments=words,
+        exec_name="identify_robot",
         # It stops its children one after the other.
         sigterm_timeout="20.0",
         prefix="setpriv --pdeathsig TERM --" if shutil.which("setpriv") else None,

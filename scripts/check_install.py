@@ -12,6 +12,7 @@ PROGRAMS = ("translation.txt", "rotation.txt", "combined.txt")
 PROGRAM_LINES = 1000
 EXECUTABLES = {
     "youbot",
+    "identify_robot",
     "base_controller",
     "odometry",
     "trajectory_tracker",

@@ -103,6 +103,7 @@ colcon_build() {
             PYTHONPATH="$PYTHONPATH:$(packages_of "$PYTHON" | paste -sd:)"
         fi
         check "$python" --package-below "$below" --scripts "$place/install/youbot_dynamics/lib/youbot_dynamics"
+        (cd "$WORK/else where" && [[ "$(command -v youbot)" == "$place/install/"* ]] && youbot --version)
     )
 }
 

@@ -40,6 +40,8 @@ def test_folder_with_something_in_it_is_left_alone(tmp_path):
         (("--only", "dealy"), "error: --only: got 'dealy'; expected names from"),
         (("--wait", "nan"), "error: --wait: got nan; expected a finite number above 0"),
         (("--duration", "-1"), "error: --duration: got -1; expected a finite number above 0"),
+        (("--duration", "5"), "error: --duration: got 5 s; expected 20 to 600 s"),
+        (("--room", "0.1"), "error: --room: got 0.1 m; expected 0.3 to 10 m"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused_before_the_drive(tmp_path, words, expected):
@@ -82,7 +84,7 @@ def test_robot_is_recorded_driven_and_identified(tmp_path):
     with Processes() as processes:
         for process in plan(BringupOptions(namespace="yb1", estimate_arm=False, description=False)):
             processes.run(node_command(process.executable, process.arguments))
-        words = ["--out", str(found), "--namespace", "yb1", "--duration", "15.0", "--only", "delay"]
+        words = ["--out", str(found), "--namespace", "yb1", "--duration", "20.0", "--only", "delay"]
         child = processes.run([*SESSION, *words, *ROS, "-r", "__ns:=/yb1"])
         output = child.communicate(timeout=180.0)[0]
     assert child.returncode in (0, 3), output
@@ -110,9 +112,17 @@ sys.exit(service.run())
 """
 
 
-def launched(*arguments: str, log: Path) -> subprocess.CompletedProcess[str]:
+def launched(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The launch file, with the programs installed in a folder as colcon does."""
     command = [sys.executable, "-c", LAUNCH, str(launch_path("identify.launch.py")), *arguments]
-    where = {**environment(), "ROS_LOG_DIR": str(log)}
+    program = folder / "lib" / "youbot_dynamics" / "identify_robot"
+    index = folder / "share" / "ament_index" / "resource_index" / "packages" / "youbot_dynamics"
+    for path in (program, index):
+        path.parent.mkdir(parents=True)
+        path.touch(0o755)
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m youbot_dynamics.commands.identify "$@"\n')
+    prefixes = os.pathsep.join([str(folder), os.environ.get("AMENT_PREFIX_PATH", "")])
+    where = {**environment(), "ROS_LOG_DIR": str(folder / "log"), "AMENT_PREFIX_PATH": prefixes}
     where.pop("ROS_NAMESPACE", None)
     return subprocess.run(command, env=where, capture_output=True, text=True, timeout=PATIENCE, cwd=os.sep)
 
@@ -131,7 +141,7 @@ def test_every_argument_is_declared_with_description_and_choices():
 
 def test_missing_folder_ends_the_launch_with_status_1(tmp_path):
     pytest.importorskip("launch_ros", reason="launch_ros is not installed")
-    done = launched("robot:=none", log=tmp_path)
+    done = launched("robot:=none", folder=tmp_path)
     assert done.returncode == 1
     assert "out: got no folder; expected where to write the result" in done.stdout + done.stderr
 
@@ -141,7 +151,7 @@ def test_missing_folder_ends_the_launch_with_status_1(tmp_path):
 def test_failure_ends_the_launch_with_status_1_unless_it_shall_go_on(tmp_path, shutdown):
     pytest.importorskip("launch_ros", reason="launch_ros is not installed")
     words = ("robot:=none", f"out:={tmp_path / 'found'}", "wait:=1.0", f"shutdown:={shutdown}")
-    done = launched(*words, log=tmp_path / "log")
+    done = launched(*words, folder=tmp_path)
     output = done.stdout + done.stderr
     assert "identification failed with exit code 1" in output
     assert done.returncode == (1 if shutdown == "true" else 0), output

@@ -205,6 +205,7 @@ def test_end_of_any_process_ends_the_bringup_after_stop_base(bringup, name, numb
     output = running.end()
     assert running.has_stopped_the_base(), output
     assert not running.left()
+    assert running.process.returncode == 1
     assert len(running.lines()) == len(NAMES)
 
 
@@ -255,6 +256,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import PushRosNamespace
 
 path, pushed, *arguments = sys.argv[1:]
+del sys.argv[1:]  # as of another launch file, which includes this one
 robots = []
 for name, own in (("yb1", {"params_file": arguments[0]}), ("yb2", {"stabilize": "false"})):
     values = {"robot": "mock", "estimate_arm": "false", "namespace": name, **own}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -58,6 +59,16 @@ def test_the_first_vital_process_that_ends_ends_the_others_of_its_bringup_once()
     assert second.named["on_exit"](SimpleNamespace(action=second), RUNS) is None
 
 
+@pytest.mark.parametrize("robot", ["mock", "gazebo"])
+def test_a_launch_of_nothing_but_a_bringup_fails_with_its_first_vital_process(monkeypatch, robot):
+    monkeypatch.setattr(sys, "argv", ["ros2", "launch", "youbot_dynamics", "bringup.launch.py"])
+    file = loaded("bringup.launch.py")
+    vital = file.node(Process("odometry", ("odometry",), ()), [], [], None, robot, "")
+    with pytest.raises(RuntimeError, match="odometry ended: ending its bringup"):
+        vital.named["on_exit"](SimpleNamespace(action=vital), RUNS)
+    assert vital.named["on_exit"](SimpleNamespace(action=vital), RUNS) is None
+
+
 def test_what_is_not_vital_is_started_again_as_often_as_the_plan_says():
     file, nodes, ended = loaded("bringup.launch.py"), [], []
     first = file.node(OPTIONAL, nodes, ended, None, "mock", "")
@@ -75,12 +86,21 @@ def test_what_is_not_vital_is_started_again_as_often_as_the_plan_says():
 def test_an_identification_beside_its_bringup_ends_the_launch_with_a_line(tmp_path):
     file = loaded("identify.launch.py")
     group, session = started(file, out=str(tmp_path / "found"), robot="mock")
-    assert type(group).__name__ == "GroupAction" and "--out" in session.named["cmd"]
+    assert type(group).__name__ == "GroupAction" and "--out" in session.named["arguments"]
+    assert (session.named["package"], session.named["executable"]) == ("youbot_dynamics", "identify_robot")
     for code, text in file.DONE.items():
         actions = flat(session.named["on_exit"](SimpleNamespace(returncode=code), RUNS))
         assert text in texts(actions)[0] and len(of_kind(actions, "Shutdown")) == 1
     with pytest.raises(RuntimeError, match="exit code 1"):
         session.named["on_exit"](SimpleNamespace(returncode=1), RUNS)
+
+
+@pytest.mark.parametrize("name", ["duration", "room", "wait"])
+def test_a_number_that_cannot_be_used_ends_an_identification_before_its_bringup(tmp_path, name):
+    for value in ("-1", "soon", "inf", *(() if name == "wait" else ("0.1",))):
+        with pytest.raises(RuntimeError, match=f"{name}: got {value}"):
+            started(loaded("identify.launch.py"), out=str(tmp_path / "found"), robot="mock", **{name: value})
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_identification_included_in_a_launch_that_goes_on_ends_alone(tmp_path):

@@ -203,12 +203,12 @@ def test_a_sourced_ros_without_rclpy_is_refused(clone):
     assert "cannot import rclpy" in error_of(clone.run(ROS_DISTRO="jazzy"))
 
 
-def guarded_session(folder: Path, tests: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run tests under our conftest.py alone."""
+def guarded_session(folder: Path, tests: str, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run tests under our conftest.py alone, all of the folder or those that words choose."""
     for path in (ROOT / "test" / "conftest.py", ROOT / "test" / "support" / "machine_watch.py"):
         shutil.copy(path, folder)
     (folder / "test_guarded.py").write_text(textwrap.dedent(tests))
-    command = [sys.executable, "-m", "pytest", "-q", "-rR", "-p", "no:cacheprovider", "-c", os.devnull, str(folder)]
+    command = [sys.executable, "-m", "pytest", "-q", "-rR", "-p", "no:cacheprovider", "-c", os.devnull, *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, **variables})
 
 
@@ -235,6 +235,22 @@ def test_skip_without_allowed_reason_fails_the_session(tmp_path):
     bad = guarded_session(tmp_path, tests, SKIP="1")
     assert bad.returncode == 1
     assert "test_guarded.py::test_not_allowed: felt like it" in bad.stdout
+
+
+@pytest.mark.parametrize("words", [(), ("-m", "slow"), ("-n", "2")])
+def test_a_session_without_a_test_fails(tmp_path, words):
+    """Such as one whose only module skips itself, with an allowed reason; colcon takes exit code 5 for a success."""
+    tests = """
+        import pytest
+
+        pytest.importorskip("launch_ros_that_is_absent", reason="launch_ros is not installed")
+        """
+    assert guarded_session(tmp_path, tests, *words).returncode == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize("words", [("-k", "absent"), ("test_guarded.py",)])
+def test_a_session_without_a_test_that_was_chosen_says_so(tmp_path, words):
+    assert guarded_session(tmp_path, "", *words).returncode == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def test_a_failed_test_runs_again_only_if_the_machine_stood_still(tmp_path):

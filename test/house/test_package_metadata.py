@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -69,6 +70,13 @@ def setup_arguments(tmp_path_factory):
     )
     answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     return ast.literal_eval(answer.stdout.strip().splitlines()[-1])
+
+
+def test_youbot_stands_in_bin_of_a_ros_installation_where_colcon_puts_it_on_path(setup_arguments):
+    assert ("bin", ["resource/youbot"]) in setup_arguments["data_files"]
+    here = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    answer = subprocess.run([ROOT / "resource" / "youbot", "--version"], env=here, capture_output=True, text=True)
+    assert answer.stdout == f"youbot_dynamics {youbot_dynamics.__version__}\n", answer.stderr
 
 
 @pytest.fixture(scope="module")

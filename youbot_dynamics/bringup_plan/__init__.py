@@ -9,6 +9,7 @@ from youbot_dynamics.bringup_plan._arguments import (
     existing_file,
     new_folder,
     option_words,
+    positive,
     truth,
 )
 from youbot_dynamics.bringup_plan._plan import (
@@ -52,6 +53,7 @@ __all__ = [
     "new_folder",
     "option_words",
     "plan",
+    "positive",
     "reach",
     "truth",
 ]

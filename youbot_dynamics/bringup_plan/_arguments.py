@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -200,6 +202,18 @@ def truth(name: str, value: str | bool) -> bool:
     if text not in TRUTH_VALUES:
         raise ParameterError(name, got=repr(value), expected="true or false", remedy=f"write {name}:=true")
     return text == "true"
+
+
+def positive(name: str, value: str | float) -> float:
+    """Read a finite number above 0, the value of the argument `name`.
+
+    Raises:
+        ParameterError: it is none.
+    """
+    with suppress(ValueError):
+        if 0.0 < (number := float(value)) < math.inf:
+            return number
+    raise ParameterError(name, got=str(value), expected="a finite number above 0")
 
 
 def check_choice(name: str, value: str) -> None:

@@ -27,6 +27,7 @@ from youbot_dynamics.bringup_plan._arguments import (
     existing_file,
     new_folder,
     option_words,
+    positive,
     truth,
 )
 from youbot_dynamics.errors import ParameterError, ResourceError
@@ -408,7 +409,7 @@ IDENTIFY_ARGUMENTS = (
 
 
 def identify_command(values: Mapping[str, str]) -> list[str]:
-    """Words behind ``python -m youbot_dynamics.commands.identify``, ROS arguments at the end.
+    """Words behind the program ``identify_robot``, ROS arguments at the end.
 
     Args:
         values: value of each of ``IDENTIFY_ARGUMENTS``; the namespace complete.
@@ -416,10 +417,15 @@ def identify_command(values: Mapping[str, str]) -> list[str]:
     Raises:
         IdentificationError: an unknown stage.
         ParameterError: a malformed value.
+        ProgramError: an excitation longer, shorter, larger or smaller than there is one.
         ResourceError: no folder, or one with something in it; a parameter file that does not exist.
     """
+    from youbot_dynamics.identification.excitation import check_size  # only here: it takes a second
+
     check_choice("log_level", values["log_level"])
     chosen_stages("only", values["only"])
+    duration, room, _ = (positive(name, values[name]) for name in ("duration", "room", "wait"))
+    check_size(duration, room)
     out = new_folder("out", values["out"])
     if out is None:
         raise ResourceError("out", got="no folder", expected="where to write the result", remedy="write out:=found")

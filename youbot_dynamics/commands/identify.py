@@ -12,10 +12,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, new_folder, option_words
+from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, new_folder, option_words, positive
 from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
 from youbot_dynamics.files import check_folder, read_text, write_atomically
+from youbot_dynamics.identification.excitation import check_size
 from youbot_dynamics.identification.pipeline import compare, fleet_worker, identify
 from youbot_dynamics.identification.reading import ROLES, Options, named_topics
 from youbot_dynamics.identification.result import result_json
@@ -124,8 +125,8 @@ class _Session:
         # Find these errors now instead of after minutes of driving.
         chosen_stages("--only", given.only)
         for name in _NUMBERS:
-            if not 0.0 < (value := getattr(given, name)) < math.inf:
-                raise ParameterError(f"--{name}", got=f"{value:g}", expected="a finite number above 0")
+            positive(f"--{name}", f"{getattr(given, name):g}")
+        check_size(given.duration, given.room)
         new_folder("--out", str(given.out))
         moved = (*_TOPICS, *(_OF_ARM if given.arm else ()))
         topics = [self._resolved(name) for name in (*moved, *given.topics, *filter(None, [given.pose_topic]))]

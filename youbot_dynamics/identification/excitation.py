@@ -191,8 +191,7 @@ def base_program(robot: Robot, duration: float, room: float, dt: float, *, tries
     Raises:
         ProgramError: duration, room or dt is out of range, or the limits allow no motion.
     """
-    _check("--duration", duration, _SHORTEST, _LONGEST, "s")
-    _check("--room", room, _SMALLEST_ROOM, _LARGEST_ROOM, "m")
+    check_size(duration, room)
     _check("--dt", dt, _SHORTEST_HOLD, _LONGEST_HOLD, "s")
     base = robot.base
     friction = FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia)
@@ -257,6 +256,16 @@ def _search(
         if value > reached:
             best, reached = kept, value
     return best, reached
+
+
+def check_size(duration: float, room: float) -> None:
+    """Refuse an excitation of a duration [s] or room [m] that is out of range, before anything moves.
+
+    Raises:
+        ProgramError: one of them is.
+    """
+    _check("--duration", duration, _SHORTEST, _LONGEST, "s")
+    _check("--room", room, _SMALLEST_ROOM, _LARGEST_ROOM, "m")
 
 
 def _check(what: str, value: float, low: float, high: float, unit: str) -> None:
