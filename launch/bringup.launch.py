@@ -41,7 +41,7 @@ from youbot_dynamics.bringup_plan import (
     reach,
 )
 from youbot_dynamics.errors import YoubotDynamicsError
-from youbot_dynamics.nodes.local_socket import BACK, LOST, notify
+from youbot_dynamics.nodes.local_socket import BACK, LOST, check_folder, notify
 from youbot_dynamics.resources import launch_path
 
 # launch leaves its processes behind when it gets SIGTERM or is killed: let the kernel stop them then.
@@ -70,6 +70,8 @@ def start(context):
             check_words(context.argv, names_of(gazebo))
         options = BringupOptions.read(values)
         processes = plan(options)
+        if not options.passive:
+            check_folder()
     except YoubotDynamicsError as error:
         raise RuntimeError(str(error)) from None
     follow = shutil.which("setpriv") and not context.launch_configurations.get("launch-prefix")

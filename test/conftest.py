@@ -22,6 +22,7 @@ ALLOWED_SKIP_REASONS = (
     "mujoco",
     "pinocchio",
     "rerunfailures",
+    "second account",
     "tf2_msgs",
 )
 

@@ -99,7 +99,8 @@ def test_stop_base_stands_by_before_the_controller_starts_and_ends_last():
     names = list(processes)
     assert names.index("stop_base") < names.index("base_controller")
     controller = processes["base_controller"].arguments
-    assert processes["stop_base"].arguments == (*controller, "-p", "standby:=true")
+    assert controller[-2:] == ("-p", "guarded:=true")
+    assert processes["stop_base"].arguments == (*controller[:-2], "-p", "standby:=true")
     assert [name for name, process in processes.items() if process.last] == ["stop_base"]
 
 

@@ -333,7 +333,7 @@ def _driving(nodes: _Nodes, given: BringupOptions) -> list[Process]:
     gyro = remap_arguments({"imu": given.imu}) if given.imu != "imu" else ()
     processes = [
         Process("stop_base", ("stop_base",), nodes.of(*standby), last=True),
-        Process("base_controller", ("base_controller",), nodes.of()),
+        Process("base_controller", ("base_controller",), nodes.of(*parameter_arguments(guarded=True))),
         Process("odometry", in_odometry, nodes.of(*alone, *gyro, frames=True)),
     ]
     if given.estimate_arm:

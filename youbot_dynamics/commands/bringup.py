@@ -22,7 +22,7 @@ from youbot_dynamics.bringup_plan import (
 )
 from youbot_dynamics.commands._terminal import announce
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.nodes.local_socket import BACK, LOST, notify
+from youbot_dynamics.nodes.local_socket import BACK, LOST, check_folder, notify
 from youbot_dynamics.nodes.processes import StopFlag, node_command, start, stop_all
 from youbot_dynamics.simulation.mujoco_youbot import engine
 
@@ -39,6 +39,8 @@ def bringup(options: BringupOptions) -> int:
         remedy = "ros2 launch youbot_dynamics bringup.launch.py robot:=gazebo"
         raise ParameterError("robot", got="gazebo", expected="real, mock or mujoco here", remedy=remedy)
     processes = plan(options)
+    if not options.passive:
+        check_folder()
     if options.robot == "mujoco":
         engine()  # checks that MuJoCo is installed, recent enough and finds OpenGL
     for remark in (left_out(processes, options), reach(options.robot, os.environ)):

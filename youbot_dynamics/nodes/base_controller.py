@@ -52,6 +52,13 @@ TABLE = (
         choices=INTERFACES,
         source="a2s-institute/youbot_driver_ros_interface@4c6795f: takes Twist alone",
     ),
+    Parameter(
+        "guarded",
+        False,
+        "Drive only once stop_base has answered, which guards this node.",
+        read_only=True,
+        source="chosen: a bringup, which starts both, sets it to true",
+    ),
 )
 
 _BURST_GAP = 1.0  # [s] without a refusal that separates one burst from the next
@@ -84,7 +91,7 @@ class BaseController(Node):
         refuse_rivals(self, "wheel_commands", COMMANDS, until=self._born + DISCOVERY)
         self._output = DriverOutput(self, self._robot, self._config["command_interface"])
         self._wheel_commands = self.create_publisher(JointState, "wheel_commands", STATE_QOS)
-        self._guard_socket = ControllerSocket(self)
+        self._guard_socket = ControllerSocket(self, self._config["guarded"])
         self._sent = 0
         self._limited = 0
         self._source = "none"
@@ -92,7 +99,8 @@ class BaseController(Node):
         self._endpoints = EndpointCache(self, ("cmd_vel", *EVIDENCE))
         self._enabled = True  # by ~/enable
         self._bypass = ""  # of driver_on_cmd_vel
-        self._hindrance = ""  # why it refuses to drive
+        self._hindrance = self._guard_socket.missing  # why it refuses to drive
+        self._commander.enabled = not self._hindrance
         self._mismatch = ""  # of type_mismatch
         self._stamped: bool = self._config["enable_stamped_cmd_vel"]
         kind = TwistStamped if self._stamped else Twist
@@ -115,14 +123,14 @@ class BaseController(Node):
 
     def _judge(self, mismatch: str) -> None:
         """Refuse to drive without the guard, or while the driver subscribes to cmd_vel; report a type mismatch."""
-        hindrance = self._guard_socket.lost or self._bypass
+        hindrance = self._guard_socket.missing or self._bypass
         if (hindrance, mismatch) == (self._hindrance, self._mismatch):
             return
         for before, now in ((self._hindrance, hindrance), (self._mismatch, mismatch)):
             if now and now != before:
                 self.get_logger().error(now)
         if self._hindrance and not hindrance:
-            self.get_logger().info("commands are accepted again")
+            self.get_logger().info("commands are accepted")
         self._hindrance, self._mismatch = hindrance, mismatch
         self._commander.enabled = self._enabled and not hindrance
         self._diagnostics.publish()

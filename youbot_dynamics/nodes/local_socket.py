@@ -4,19 +4,27 @@ base_controller sends its heartbeats to stop_base, which guards it, on one. A to
 not know the publisher, so that another program or a replayed bag would pass for the controller. Of a socket the kernel
 knows the peer, and reports at once that its process has ended. Both find each other by domain and topic, so both must
 run on one machine (in one container), as bringup starts them.
+
+The sockets are files in a folder that their user alone can enter. A name without a file, as Linux has them too, can be
+taken by any user of the machine, who can also keep the other side busy there.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import hashlib
 import json
 import os
 import socket
+import stat
 import struct
+import tempfile
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 from youbot_dynamics.errors import ResourceError, printable
 
@@ -25,10 +33,12 @@ if TYPE_CHECKING:
 
 LOST, BACK = "lost", "back"  # what has become of a part of the bringup
 _GUARD, _NOTIFICATIONS, _TOPIC = "stop_base for a base_controller", "notifications", "wheel_commands"
+_NETWORK = "/proc/self/ns/net"  # two containers with a network each, and a robot in it, may share the folder
 _LONGEST = 2000  # [B] of a notification; a character takes up to 4
 _AT_ONCE = 20  # notifications read in one pass
 _IDLE, _DRIVING, _GOODBYE, _REPLY = b"i", b"d", b"f", b"a"
 _CREDENTIALS = struct.Struct("3i")  # process, user and group, by the kernel
+_STARTING = 1.0  # [s] for stop_base to answer, which starts together with base_controller
 _HANGING = 5.0  # [s] without a reply of the guard: it reads heartbeats every 0.05 s, a stop may take it 4 s
 
 
@@ -37,48 +47,91 @@ def _socket(kind: int = socket.SOCK_SEQPACKET) -> socket.socket:
     return socket.socket(socket.AF_UNIX, kind | socket.SOCK_NONBLOCK)
 
 
-def _address(kind: str, domain: int, topic: str) -> str:
-    """Name of the socket of a kind of node, in a domain, on a topic by its full name, of this user."""
-    key = f"{os.getuid()} {domain} {kind} {topic}"
-    return f"\0youbot_dynamics/{hashlib.sha256(key.encode()).hexdigest()}"
+def _folder() -> Path:
+    return Path(tempfile.gettempdir(), f"youbot_dynamics_{os.getuid()}")
 
 
-def _address_of(node: Node, kind: str, topic: str) -> str:
-    return _address(kind, node.context.get_domain_id(), node.resolve_topic_name(topic))
+def _file(kind: str, domain: int, topic: str) -> str:
+    """File of a kind of node, in a domain, on a topic by its full name, in the network of this container."""
+    key = f"{os.stat(_NETWORK).st_ino} {domain} {kind} {topic}"
+    return str(_folder() / hashlib.sha256(key.encode()).hexdigest()[:16])
 
 
-def claim(node: Node, kind: str, topic: str) -> socket.socket:
-    """Be the only node of a kind on a topic, on this machine, for as long as the socket returned is kept.
+def _file_of(node: Node, kind: str, topic: str) -> str:
+    return _file(kind, node.context.get_domain_id(), node.resolve_topic_name(topic))
+
+
+@contextlib.contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise ResourceError(
+            "folder of the local sockets",
+            got=str(problem),
+            expected=f"one that user {os.getuid()} alone can enter (mode 0700)",
+            remedy="let its owner remove it, or set TMPDIR, for all of this robot, to a folder of yours with a short path",
+        ) from None
+
+
+def check_folder() -> None:
+    """Make the folder of the sockets, or check the one that is there: any user may have made one of its name.
 
     Raises:
-        ResourceError: another process holds it; it is named.
+        ResourceError: it is not ours alone; its owner is named.
     """
-    claimed, name = _socket(), _address_of(node, kind, topic)
-    try:
-        claimed.bind(name)
-    except OSError:
-        holder = _holder(name)
-        if holder != os.getpid():  # else a node of ours that is gone, and not yet collected
-            raise occupied(node, topic, f"another {kind}, process {holder}") from None
-        return claimed
-    claimed.listen()
-    return claimed
+    with _refusing():
+        folder = _folder()
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = folder.lstat()
+        mode = found.st_mode & 0o777
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or mode != 0o700:
+            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "no folder"
+            raise PermissionError(f"{folder}, which is {kind} of user {found.st_uid} with mode {mode:04o}")
 
 
-def _holder(name: str) -> int:
-    """Process that listens at an address; 0 where it has just gone."""
-    with _socket() as connection:
+def claim(node: Node, kind: str, topic: str) -> IO[str]:
+    """Be the only node of a kind on a topic, on this machine, for as long as the file returned stays open.
+
+    Raises:
+        ResourceError: another process holds it; it is named. Or see `check_folder`.
+    """
+    check_folder()
+    with _refusing():
+        claimed = open(f"{_file_of(node, kind, topic)}.lock", "a+")
         try:
-            connection.connect(name)
-        except OSError:
-            return 0
-        return _peer(connection)[0]
+            fcntl.flock(claimed, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which the kernel ends with the process
+        except BlockingIOError:
+            claimed.seek(0)
+            holder = claimed.read(20)
+            if holder != str(os.getpid()):  # else a node of ours that is gone, and not yet collected
+                claimed.close()
+                raise occupied(node, topic, f"another {kind}, process {holder}") from None
+            return claimed
+        claimed.truncate(0)
+        claimed.write(str(os.getpid()))
+        claimed.flush()
+        return claimed
 
 
-def _peer(connection: socket.socket) -> tuple[int, int]:
-    """Process and user of the peer."""
+def _bound(kind: int, file: str) -> socket.socket:
+    """Socket at a file, in place of one that an earlier process left behind; whoever calls this has the claim."""
+    with _refusing():
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(file)
+        bound = _socket(kind)
+        try:
+            bound.bind(file)
+        except OSError as problem:
+            raise OSError(f"{file}: {problem}") from None
+        return bound
+
+
+def _peer(connection: socket.socket) -> int:
+    """User of the peer."""
     size = _CREDENTIALS.size
-    return _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[:2]
+    return int(_CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[1])
 
 
 def _read(connection: socket.socket) -> bytes:
@@ -113,7 +166,7 @@ def notify(namespace: str, item: str, level: str, text: str) -> None:
     topic = f"/{namespace.strip('/')}/{_TOPIC}".replace("//", "/")
     data = json.dumps([item, level, text[: _LONGEST // 5]], ensure_ascii=False).encode(errors="replace")
     with _socket(socket.SOCK_DGRAM) as sender, contextlib.suppress(OSError):  # no stop_base
-        sender.sendto(data, _address(_NOTIFICATIONS, domain_of_environment(), topic))
+        sender.sendto(data, _file(_NOTIFICATIONS, domain_of_environment(), topic))
 
 
 def domain_of_environment() -> int:
@@ -130,25 +183,26 @@ class GuardSocket:
         goodbye: whether it has reported that its last zero has arrived.
 
     Raises:
-        ResourceError: another guard is running; it is named.
+        ResourceError: another guard is running; it is named. Or see `check_folder`.
     """
 
     def __init__(self, node: Node) -> None:
-        self._server = claim(node, _GUARD, _TOPIC)
-        self._notifications = _socket(socket.SOCK_DGRAM)
+        self._claim = claim(node, _GUARD, _TOPIC)
+        self._notifications = _bound(socket.SOCK_DGRAM, _file_of(node, _NOTIFICATIONS, _TOPIC))
         self._notifications.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self._notifications.bind(_address_of(node, _NOTIFICATIONS, _TOPIC))
+        self._server = _bound(socket.SOCK_SEQPACKET, _file_of(node, _GUARD, _TOPIC))
+        self._server.listen()
         self._connection: socket.socket | None = None
         self._last_heartbeat = float("-inf")
         self.driving = self.moving = self.goodbye = False
 
     def heartbeat_age(self) -> float:
         """Time since the controller's last heartbeat [s]; infinite where it has ended."""
-        if self._connection is None:  # a second guard connects too, to name this one
-            with contextlib.suppress(OSError):  # no peer
+        with contextlib.suppress(OSError):  # no further peer
+            while self._connection is None:
                 connection, _ = self._server.accept()
                 connection.setblocking(False)
-                if _peer(connection)[1] == os.getuid():  # every user of this machine can connect
+                if _peer(connection) == os.getuid():  # the folder keeps out everybody but root
                     self._connection, self.driving, self.goodbye = connection, False, False
         with contextlib.suppress(BlockingIOError):
             while self._connection is not None:
@@ -173,7 +227,7 @@ class GuardSocket:
                 )
             except BlockingIOError:
                 break
-            if _CREDENTIALS.unpack(sender)[1] != os.getuid():  # every user of this machine can send
+            if _CREDENTIALS.unpack(sender)[1] != os.getuid():  # root
                 continue
             with contextlib.suppress(ValueError, TypeError, RecursionError):  # not by `notify`
                 item, level, text = (printable(str(field)) for field in json.loads(data))
@@ -190,17 +244,22 @@ class GuardSocket:
 
 
 class ControllerSocket:
-    """Socket of base_controller; a controller that was never guarded drives without a guard.
+    """Socket of base_controller.
+
+    Args:
+        node: base_controller.
+        guarded: whether it may drive only once a guard has answered; else one that was never guarded drives without.
 
     Attributes:
-        lost: what has become of the guard; empty where it runs or never did.
+        missing: what has become of the guard; empty where it has answered and runs, or is not needed.
     """
 
-    def __init__(self, node: Node) -> None:
-        self._address = _address_of(node, _GUARD, _TOPIC)
+    def __init__(self, node: Node, guarded: bool) -> None:
+        self._file = _file_of(node, _GUARD, _TOPIC)
         self._connection: socket.socket | None = None
-        self._last_reply = 0.0
-        self.lost = ""
+        self._last_reply = self._born = time.monotonic()
+        self._urgent = guarded  # until the first answer
+        self.missing = "stop_base, which guards this node, starts" if guarded else ""
         self.connect()
 
     def connect(self) -> None:
@@ -209,23 +268,29 @@ class ControllerSocket:
             return
         connection = _socket()
         with contextlib.suppress(OSError):  # no guard
-            connection.connect(self._address)
-            if _peer(connection)[1] == os.getuid():
-                self._connection, self.lost, self._last_reply = connection, "", time.monotonic()
+            connection.connect(self._file)
+            if _peer(connection) == os.getuid():
+                self._connection, self._last_reply = connection, time.monotonic()
                 return
         connection.close()
 
     def heartbeat(self, driving: bool) -> None:
         """Send a heartbeat to the guard, and check that it runs; every control period."""
+        if self._urgent:
+            self.connect()
+            if time.monotonic() > self._born + _STARTING:
+                self.missing = "waits for stop_base, which guards this node: start this bringup again if this goes on"
         self._send(_DRIVING if driving else _IDLE)
         if self._connection is None:
             return
         with contextlib.suppress(BlockingIOError):
             while _read(self._connection):
                 self._last_reply = time.monotonic()
+                self._urgent, self.missing = False, ""
             self._connection.close()
             self._connection = None
-            self.lost = "stop_base, which guards this node, has ended: start it, or this bringup, again"
+            self._urgent = False
+            self.missing = "stop_base, which guards this node, has ended: start it, or this bringup, again"
 
     def timeout(self) -> str:
         """Warning about a guard that runs and does not reply; empty where it does, or where there is none."""
