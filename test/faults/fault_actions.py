@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+import second_account
 from fault_stack import Stack, straight
 from geometry_msgs.msg import Twist
 from rcl_interfaces.srv import SetParametersAtomically
@@ -28,6 +30,7 @@ from rclpy.serialization import serialize_message
 from ros_processes import Observer, environment
 
 from youbot_dynamics.nodes._messages import twist_message
+from youbot_dynamics.nodes.local_socket import domain_of_environment
 
 _MATCHED = 5.0  # [s] for a new publisher to be heard
 _UNMATCHED = 1.5  # [s] after which a publisher of another type counts as there
@@ -224,6 +227,28 @@ def trajectory(attack: Attack, argument: dict[str, Any]) -> None:
     attack.robot.trajectory.publish(data)
 
 
+def second_account_attacks(attack: Attack, argument: bool) -> None:
+    """Another account of this machine tries every way to take the guard away, again and again (second_account.py)."""
+    if os.getuid() != 0:
+        pytest.skip("only root may become a second account")
+    pids = [pid for name in ("stop_base", "base_controller", "bringup") if (pid := attack.pids[name]) is not None]
+    stranger = second_account.start(*second_account.targets(domain_of_environment()), pids, forever=True)
+
+    def end_it() -> None:
+        stranger.kill()
+        stranger.communicate()
+
+    attack.undo.append(end_it)
+    assert stranger.stdout is not None and "round" in stranger.stdout.readline(), "it ended"
+    attack.began = time.time()
+
+
+def bringup_again(attack: Attack, argument: dict[str, str]) -> None:
+    """{stopped: node}: end the bringup and start another one, in which that node is stopped before it does anything."""
+    attack.robot.start_again(argument["stopped"])
+    attack.began = time.time()
+
+
 def file_size(attack: Attack, argument: list[Any]) -> None:
     """[node, bytes]: no file of its process may grow beyond that; writing then fails, as on a full disk."""
     pid = attack.pids[argument[0]]
@@ -271,6 +296,8 @@ ACTIONS: dict[str, Callable[[Attack, Any], None]] = {
             set_parameter,
             call,
             trajectory,
+            second_account_attacks,
+            bringup_again,
             file_size,
             write,
             youbot,

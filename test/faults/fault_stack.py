@@ -112,7 +112,7 @@ class Stack:
             thread.start()
 
     def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
-        log = (self.folder / f"{name}.log").open("wb")
+        log = (self.folder / f"{name}.log").open("ab")
         self._log_files.append(log)
         return start(command, environment(), log.fileno())
 
@@ -255,6 +255,25 @@ class Stack:
 
         self.wait(ready, "a stack that is ready", _UP)
         self._waits = {pid: 0.0 for pid in self.pids().values() if pid is not None}
+
+    def start_again(self, stopped: str) -> None:
+        """End the bringup and start another one, with a node that is stopped (SIGSTOP) while it still imports."""
+        stop_all([self.children["bringup"]])
+        words = ["--robot", "real", "--description", "false", "--estimate-arm", "false"]
+        command = [sys.executable, "-m", "youbot_dynamics.commands.main", "bringup", *words]
+        self.children["bringup"] = self._start("bringup", command)
+        self.wait(lambda: self.pid(stopped), stopped, 60.0)
+        pid, begun = self.pid(stopped), time.time()
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        self.wait(
+            lambda: (
+                any("/base_controller: " in text for _, _, text in self.told(begun))
+                and self.cmd_vel.get_subscription_count() >= 2
+            ),
+            "a base_controller that listens",
+            60.0,
+        )
 
     def stands(self, since: float | None = None) -> bool:
         """Whether the base has stood for the last 0.3 s."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import socket
@@ -17,7 +16,7 @@ from typing import Any
 
 import pytest
 from repository import ROOT
-from second_account import BY_CONNECTING, NOT_REFUSED, USER, WAYS, start
+from second_account import BY_CONNECTING, NOT_REFUSED, USER, WAYS, start, targets
 
 from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.nodes import local_socket
@@ -88,13 +87,8 @@ class Attack:
 
     def __init__(self, guarded: Guarded) -> None:
         self._guarded = guarded
-        robot = [local_socket._file(kind, 7, "/wheel_commands") for kind in (local_socket._GUARD, "notifications")]
-        names = [
-            f"youbot_dynamics/{hashlib.sha256(f'{os.getuid()} 7 {kind} /wheel_commands'.encode()).hexdigest()}"
-            for kind in (local_socket._GUARD, "notifications", "base_controller")
-        ]
         self._robot = subprocess.Popen(["sleep", "60"])
-        self._child = start([*robot, f"{robot[0]}.lock"], names, [self._robot.pid])
+        self._child = start(*targets(7), [self._robot.pid])
 
     def __enter__(self) -> Attack:
         return self

@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import resource
@@ -25,10 +26,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+if __name__ != "__main__":  # the account itself has nothing of ours
+    from youbot_dynamics.nodes import local_socket
+
 USER = 65534  # nobody
 _ATTACH, _PIDFD_OPEN, _PIDFD_GETFD = 16, 434, 438  # ptrace.h; system calls of every architecture
 _MANY, _LARGE = 300, 100_000  # more than a listening socket keeps; bytes of a message
 _LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def targets(domain: int) -> tuple[list[str], list[str]]:
+    """Files and names of the sockets of a robot without namespace: what anybody can compute."""
+    kinds = (local_socket._GUARD, local_socket._NOTIFICATIONS, "base_controller")
+    files = [local_socket._file(kind, domain, "/wheel_commands") for kind in kinds[:2]]
+    keys = [f"{os.getuid()} {domain} {kind} /wheel_commands" for kind in kinds]
+    names = [f"youbot_dynamics/{hashlib.sha256(key.encode()).hexdigest()}" for key in keys]
+    return [*files, f"{files[0]}.lock"], names
 
 
 def start(files: Sequence[str], names: Sequence[str], pids: Sequence[int], forever: bool = False) -> subprocess.Popen:

@@ -70,7 +70,7 @@ def _refusing() -> Iterator[None]:
             "folder of the local sockets",
             got=str(problem),
             expected=f"one that user {os.getuid()} alone can enter (mode 0700)",
-            remedy="let its owner remove it, or set TMPDIR, for all of this robot, to a folder of yours with a short path",
+            remedy="let its owner remove it, or set TMPDIR for the whole robot to a folder of yours with a short path",
         ) from None
 
 
