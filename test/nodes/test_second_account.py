@@ -49,11 +49,16 @@ class Guarded:
     """stop_base and base_controller, as far as their sockets go."""
 
     def __init__(self) -> None:
-        self.guard, self.controller = GuardSocket(node()), ControllerSocket(node(), guarded=True)
+        self.guard = GuardSocket(node())
+        self.controller = ControllerSocket(node(), guarded=True)
 
-    def restart_controller(self) -> None:
+    def end_controller(self) -> None:
         if self.controller._connection is not None:
             self.controller._connection.close()
+            self.controller._connection = None
+
+    def restart_controller(self) -> None:
+        self.end_controller()
         self.controller = ControllerSocket(node(), guarded=True)
 
     def step(self) -> None:
@@ -113,6 +118,8 @@ class Attack:
             return bool(answers)
 
         until(answered, self._guarded, f"the end of {way}")
+        for _ in range(3):  # the guard has seen it
+            self._guarded.step()
         assert self._robot.poll() is None
         return answers[0].strip()
 
@@ -158,7 +165,9 @@ def test_there_are_twenty_ways_and_more() -> None:
 @needs_second_account
 @pytest.mark.parametrize("way", BY_CONNECTING)
 def test_credentials_alone_keep_a_second_account_out(way: str, guarded: Guarded, place: Path) -> None:
-    """As they do for root, whom no folder keeps out."""
+    """As they do for root, whom no folder keeps out; here before the controller has come."""
+    guarded.end_controller()
+    guarded.controller._urgent = False
     folder = place / f"youbot_dynamics_{os.getuid()}"
     for path in (folder, *folder.iterdir()):
         path.chmod(0o777)
@@ -166,6 +175,8 @@ def test_credentials_alone_keep_a_second_account_out(way: str, guarded: Guarded,
         outcome = attack.tries(way)
         assert outcome != "refused (EACCES)", "the folder keeps it out"
         assert all(guarded.guard.notifications() == {} for _ in range(100))
+        assert not guarded.guard.moving and not guarded.guard.driving and not guarded.guard.goodbye
+        guarded.restart_controller()
         check_guarded(guarded)
 
 
