@@ -121,11 +121,26 @@ def test_it_ends_once_and_says_why() -> None:
     assert not np.any(off.twist) and off.state is None
 
 
-def test_a_pose_that_is_not_finite_is_no_pose() -> None:
+@pytest.mark.parametrize("wild", [np.nan, np.inf, 1e308])
+def test_a_pose_that_is_not_finite_or_beyond_every_trajectory_is_no_pose(wild: float) -> None:
     run = run_at(TURNED)
-    assert run.take_odometry(10.1, 10.1, [np.nan, 0.0, 0.0]) == ""
+    assert run.take_odometry(10.1, 10.1, [wild, 0.0, 0.0]) == ""
     assert run.pose_stamp == 10.0
     np.testing.assert_array_equal(run.pose, TURNED)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_line_that_is_seen_farther_than_any_trajectory_leads_moves_no_path() -> None:
+    run = TrackingRun(ROBOT, TrackerSettings(tracker="lq"))
+    run.take_odometry(10.0, 10.0, np.zeros(3))
+    run.accept(PATH, 10.1, 10.0, relative=True)
+    for k in range(20):
+        moment = 10.0 + k * PERIOD
+        run.take_odometry(moment, moment, np.zeros(3))
+        run.take_line(moment, 1e308)
+        command = run.step(moment + PERIOD)
+        assert command is not None and not command.given_up and np.all(np.abs(command.twist) < 1.0)
+    assert run.following
 
 
 def test_rollers_are_reckoned_with_as_long_as_their_phases_hold() -> None:

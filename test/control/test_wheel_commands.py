@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -186,6 +188,31 @@ def test_a_refused_command_changes_nothing_and_does_not_feed_the_watchdog(bad: t
     assert (none, refused) == (0, 60)
     assert sources[0] == "operator" and sources[-1] == "none"
     assert np.all(shaken[-1] == 0.0)
+
+
+# With two infinite products of opposite signs the speed of a wheel is NaN, which is not above any limit.
+EXTREMES = (0.0, 0.3, 5e-324, -5e-324, 1e300, -1e300, 1e308, -1e308)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("source", ["operator", "tracker"])
+def test_of_all_extreme_twists_each_is_refused_or_driven_within_the_limits(source: str) -> None:
+    refused = 0
+    for twist in itertools.product(EXTREMES, repeat=3):
+        base = commander()
+        reason = base.offer(source, twist, 0.0)
+        commands = [base.step(k * PERIOD, PERIOD) for k in range(30)]
+        if max(map(abs, twist)) > 1.0:
+            refused += 1
+            assert "more than 168 rad/s" in reason, twist
+            assert commands == [None] * 30
+            continue
+        assert reason == ""
+        for command in commands:
+            assert command is not None
+            assert np.all(np.abs(command.wheel_speeds) <= LIMITS.wheel_speed), twist
+            assert np.all(np.abs(command.twist) <= np.abs(twist) + SLACK), twist
+    assert refused == 8**3 - 4**3
 
 
 def test_ten_times_the_limit_is_scaled_and_a_hair_more_is_refused() -> None:

@@ -177,7 +177,7 @@ def test_a_faulty_wheel_ends_the_trajectory_and_is_named_over_dds() -> None:
     from diagnostic_msgs.msg import DiagnosticArray
     from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
     from rcl_interfaces.srv import SetParameters
-    from ros_processes import PATIENT, Observer, Processes
+    from ros_processes import Observer, Processes
     from sensor_msgs.msg import JointState
     from std_srvs.srv import Trigger
     from trajectory_messages import many
@@ -195,7 +195,7 @@ def test_a_faulty_wheel_ends_the_trajectory_and_is_named_over_dds() -> None:
     with Processes() as processes, Observer() as observer:
         processes.node("mock_youbot")
         processes.node("base_controller")
-        processes.node("odometry", *PATIENT)
+        processes.node("odometry")
         observer.listen(JointState, "trajectory_tracker/error")
         observer.listen(DiagnosticArray, "/diagnostics")
         path = observer.node.create_publisher(MultiDOFJointTrajectory, "trajectory", 1)

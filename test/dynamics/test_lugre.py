@@ -319,6 +319,8 @@ def test_micro_damping_gives_the_damping_ratio_of_a_sticking_joint() -> None:
     assert -roots[0].real / abs(roots[0]) == pytest.approx(0.7, rel=1e-12)
     with pytest.raises(ModelError, match="damping_ratio: got 0.001; expected at least 0.00447214, that of viscous"):
         micro_damping(0.001, 0.05, 1e4, 0.2)
+    with pytest.raises(ModelError, match="damping_ratio"):
+        micro_damping(0.0, 1e308, 1e308, 0.0)  # 0 times an infinite damping is NaN
 
 
 def test_arrays_give_what_numbers_give() -> None:

@@ -79,6 +79,17 @@ def test_gaps_and_holes_begin_a_new_piece() -> None:
     np.testing.assert_allclose(found.channels().scale, 1.0, atol=1e-2)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("wild", [1e308, -1e160])
+def test_one_speed_of_another_world_does_not_blind_it_for_ever(wild: float) -> None:
+    found = SpeedChannelCheck(JOINTS)
+    for k in range(800):
+        time = 0.02 * k
+        told = np.full(4, wild) if k == 300 else 1.25 * (3.0 + np.sin(time)) * np.ones(4)
+        found.update(time, 3.0 * time - np.cos(time) + np.zeros(4), told)
+    assert len(found.complaints()) == 4 and all("1.25" in text for text in found.complaints())
+
+
 def test_one_jump_of_an_encoder_is_forgotten_after_half_a_minute_of_motion() -> None:
     found = SpeedChannelCheck(JOINTS)
     told = []

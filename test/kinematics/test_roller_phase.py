@@ -195,6 +195,8 @@ def test_wheel_speeds_and_twist_are_inverse() -> None:
     [
         ({"rollers": 3}, "rollers"),
         ({"rollers": 6.5}, "rollers"),
+        ({"rollers": np.nan}, "rollers"),
+        ({"rollers": np.inf}, "rollers"),
         ({"depth": 0.06}, "depth"),
         ({"phases": [0.0]}, "phases"),
     ],

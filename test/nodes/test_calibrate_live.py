@@ -78,10 +78,7 @@ def test_nobody_is_asked_to_mark_the_floor_before_wheel_positions_arrive():
 
 
 def test_measured_ends_of_three_legs_give_the_twins_geometry(tmp_path):
-    (tmp_path / "own.yaml").write_text(
-        f"/**/mock_youbot:\n  ros__parameters:\n    seed: {SEED}\n"
-        "/**/trajectory_tracker:\n  ros__parameters:\n    odom_timeout: 5.0\n"
-    )
+    (tmp_path / "own.yaml").write_text(f"/**/mock_youbot:\n  ros__parameters:\n    seed: {SEED}\n")
     written = tmp_path / "geometry.yaml"
     with Processes() as processes, Observer() as observer:
         observer.listen(Odometry, "ground_truth")

@@ -17,7 +17,7 @@ from nav_msgs.msg import Odometry  # noqa: E402
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import SetParameters  # noqa: E402
 from rclpy.duration import Duration  # noqa: E402
-from ros_processes import PATIENCE, PATIENT, Observer, Processes, end, environment  # noqa: E402
+from ros_processes import PATIENCE, Observer, Processes, end, environment  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Empty, Trigger  # noqa: E402
 
@@ -135,7 +135,7 @@ def test_odometry_follows_the_truth_and_its_covariance_grows():
 def test_trajectory_is_refused_cancelled_by_the_operator_and_by_service():
     with Processes() as processes, Observer() as observer:
         for name in ("mock_youbot", "base_controller", "odometry"):
-            processes.node(name, *PATIENT)
+            processes.node(name)
         observer.listen(JointState, "trajectory_tracker/error")
         observer.listen(DiagnosticArray, "/diagnostics")
         cmd_vel = observer.node.create_publisher(Twist, "cmd_vel", 1)

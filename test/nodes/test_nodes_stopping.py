@@ -139,8 +139,7 @@ def bad(field: str, value: float) -> Twist:
 
 def test_nonsense_changes_nothing_and_is_reported_once():
     with Processes() as processes, Operator() as operator:
-        # Patient: an operator whom the machine holds up must not look like one whom nonsense has stopped.
-        controller = processes.node("base_controller", "-p", "command_timeout:=5.0")
+        controller = processes.node("base_controller")
         operator.start_driving()
         begin = len(operator.received[DRIVER])
         for message in (bad("x", float("nan")), bad("y", float("inf")), bad("wz", 1e6), bad("z", float("nan"))):
@@ -182,7 +181,7 @@ def test_nonsense_alone_never_starts_the_base():
 
 def test_operator_wins_over_the_tracker():
     with Processes() as processes, Operator() as operator:
-        processes.node("base_controller", "-p", "command_timeout:=5.0")
+        processes.node("base_controller")
         operator.start_driving()
         tracker = operator.node.create_publisher(Twist, "trajectory_tracker/cmd_vel", 1)
         operator.wait(lambda: tracker.get_subscription_count() > 0, "base_controller")

@@ -246,6 +246,11 @@ def test_a_refusal_is_warned_of_for_a_while_and_counted_for_ever():
         (answer,) = observer.call(SetParameters, "base_controller/set_parameters", request).results
         assert not answer.successful and "relaunch with it" in answer.reason
 
+        longer = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=0.4)
+        request = SetParameters.Request(parameters=[Parameter(name="command_timeout", value=longer)])
+        (answer,) = observer.call(SetParameters, "base_controller/set_parameters", request).results
+        assert not answer.successful and "read-only" in answer.reason
+
 
 def test_phases_that_odometry_finds_with_a_gyro_reach_the_base_controller_until_the_counts_jump():
     drive = twin_drive("combined", 1, standing=4.0)

@@ -29,9 +29,6 @@ from youbot_dynamics.nodes.processes import node_command
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.warm_up import NODES, use_node
 
-# Settings of the tracker where giving up is not what a test is about: a busy machine holds odometry up for a second.
-PATIENT = ("-p", "trajectory_tracker:odom_timeout:=5.0")
-
 PATIENCE = 300.0  # [s] for an event: a first start that compiles took 180 s beside ten programs on two cores
 
 # What peers may offer or ask for.

@@ -41,11 +41,12 @@ def weight(thing: str, value: ArrayLike, size: int, *, definite: bool = False) -
     """
     checked = matrix(thing, value, (size, size))
     largest = float(np.max(np.abs(checked), initial=0.0))
-    if np.max(np.abs(checked - checked.T), initial=0.0) > 1e3 * _ROUNDING * largest:
+    if not np.max(np.abs(checked - checked.T), initial=0.0) <= 1e3 * _ROUNDING * largest:
         raise InputError(thing, got="a matrix that is not symmetric", expected="a symmetric one")
     checked = 0.5 * (checked + checked.T)
     smallest = float(np.linalg.eigvalsh(checked)[0]) if size else 0.0
-    if smallest < -_ROUNDING * size * largest or (definite and smallest <= _ROUNDING * size * largest):
+    rounding = _ROUNDING * size * largest
+    if not (smallest > rounding if definite else smallest >= -rounding):
         wanted = "positive definite" if definite else "positive semidefinite"
         raise InputError(thing, got=f"an eigenvalue of {smallest:g}", expected=f"a {wanted} matrix")
     return checked

@@ -104,7 +104,7 @@ class PhaseGuard:
             self.lost = "a wheel has no angle"
         elif last is not None and stamp > last[0]:
             dt, step = stamp - last[0], angles - last[1]
-            if np.max(np.abs(step)) > self._fastest * (dt + _STAMP_SLACK):
+            if not np.max(np.abs(step)) <= self._fastest * (dt + _STAMP_SLACK):
                 self.lost = "the wheel counts jumped"
                 return self.lost
             residual = self._wheels.roll(last[1], angles).residual

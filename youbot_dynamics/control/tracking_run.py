@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings, TrackerState
-from youbot_dynamics.control.trajectory import Trajectory
+from youbot_dynamics.control.trajectory import FARTHEST, Trajectory
 from youbot_dynamics.control.wheel_commands import limit_speed
 from youbot_dynamics.control.wheel_watch import WheelWatch
 from youbot_dynamics.errors import InputError, TrajectoryError
@@ -54,9 +54,9 @@ class StampWatch:
         self._last = (steady, stamp)
         least = self._least + _SLEW * (steady - came)
         self._least = min(age, least)
-        if age < least - _AHEAD:
+        if not age >= least - _AHEAD:
             return f"jumped ahead by {least - age:.2f} s"
-        if stamp < before - _BACK:
+        if not stamp >= before - _BACK:
             self._least = age
             return f"went back by {before - stamp:.2f} s"
         return ""
@@ -78,7 +78,8 @@ class RunSettings(Settings):
         0.5,
         "Age of odom at which a trajectory is given up.",
         "s",
-        (0.05, 5.0),
+        (0.05, 0.5),
+        read_only=True,
         source="chosen: as the base controller's time-out of commands",
     )
 
@@ -102,7 +103,7 @@ class TrackingRun:
     Args:
         robot: what is believed of it.
         tracker: feedback and its gains; may be replaced at any time as `tracker_settings`, for what comes then.
-        settings: rate and time-out; may be replaced too, but for the rate.
+        settings: rate and time-out.
         odom: name of odometry in what is said.
         wheel_commands: name of the wheel commands in what is said.
     """
@@ -154,10 +155,10 @@ class TrackingRun:
         Raises:
             TrajectoryError: a time that does not fit, or no odometry to start from.
         """
-        if start + trajectory.duration <= now:
+        if not start + trajectory.duration > now:
             got = f"an end {now - start - trajectory.duration:.2f} s ago"
             raise TrajectoryError("trajectory", got=got, remedy="check header.stamp")
-        if abs(now - self.pose_stamp) > self.settings.odom_timeout:
+        if not abs(now - self.pose_stamp) <= self.settings.odom_timeout:
             remedy = "wait until odometry and the driver, or the simulated robot, are up"
             raise TrajectoryError("trajectory", got=f"no recent message on {self._odom}", remedy=remedy)
         if relative and start < now:
@@ -175,9 +176,9 @@ class TrackingRun:
         return ended
 
     def take_odometry(self, steady: float, stamp: float, pose: ArrayLike) -> str:
-        """Take a pose (3,) [m, m, rad]; one that is not finite changes nothing."""
+        """Take a pose (3,) [m, m, rad]; one that is not finite, or farther than any trajectory, changes nothing."""
         taken = np.asarray(pose, dtype=float)
-        if not np.all(np.isfinite(taken)):
+        if not np.all(np.abs(taken) <= FARTHEST):
             return ""
         self.pose, self.pose_stamp = taken, stamp
         jump = self._stamps["odom"].take(steady, stamp)
@@ -203,14 +204,14 @@ class TrackingRun:
 
     def take_line(self, stamp: float, deviation: float) -> None:
         """Take how far the robot is to the left of a line it should follow [m]: see `Tracker.observe_line`."""
-        if self._tracker is not None and np.isfinite(deviation):
+        if self._tracker is not None and abs(deviation) <= FARTHEST:
             self._tracker.observe_line(stamp, deviation)
 
     def step(self, send_time: float) -> TrackerCommand | None:
         """Command to be sent at `send_time` [s]; None without a trajectory."""
         if not self.active:
             return None
-        if abs(send_time - self.pose_stamp) > self.settings.odom_timeout + self.period:
+        if not abs(send_time - self.pose_stamp) <= self.settings.odom_timeout + self.period:
             return self._given_up(f"{self._odom} stopped: no new message arrived")
         try:
             tracker = self._tracker or self._start(send_time)

@@ -41,7 +41,7 @@ def between(x: float, y: float, yaw: float, to_x: float, to_y: float, to_yaw: fl
     return (ahead * a + left * b) / scale, (left * a - ahead * b) / scale, turn
 
 
-_LARGEST = 1e6  # [m, rad, s, ...] beyond which a number is a mistake, and sums lose their digits
+FARTHEST = 1e6  # [m, rad, s, ...] beyond which a number is a mistake, and sums lose their digits
 
 
 class TimedPath(NamedTuple):
@@ -97,6 +97,7 @@ class TrajectoryLimits(Settings):
         "Largest number of points of a trajectory.",
         "1",
         (1.0, 200000.0),
+        read_only=True,
         source="chosen: one a period over the longest duration",
     )
     max_duration: float = setting(
@@ -104,6 +105,7 @@ class TrajectoryLimits(Settings):
         "Longest duration of a trajectory.",
         "s",
         (1.0, 3600.0),
+        read_only=True,
         source="chosen: far longer than the test programs, which last 20 s",
     )
     max_start_delay: float = setting(
@@ -111,6 +113,7 @@ class TrajectoryLimits(Settings):
         "Longest time until the start of a trajectory.",
         "s",
         (1.0, 3600.0),
+        read_only=True,
         source="chosen: a later start means that a clock is wrong",
     )
 
@@ -126,7 +129,7 @@ class TrajectoryLimits(Settings):
             (duration, self.max_duration, "a duration of {:.10g} s", "{:g} s (max_duration)", ""),
             (delay, self.max_start_delay, "a start in {:.10g} s", "{:g} s (max_start_delay)", clocks),
         ):
-            if value > most:
+            if not value <= most:
                 expected = f"at most {limit.format(most)}"
                 raise TrajectoryError("trajectory", got=got.format(value), expected=expected, remedy=remedy)
 
@@ -165,9 +168,9 @@ class Trajectory:
                 "trajectory", got=f"arrays of shape {shapes}", expected=f"({len(times)}, 3), a row a point"
             )
         rows = np.column_stack([times, poses] + ([] if twists is None else [twists]))
-        broken = np.flatnonzero(~(np.abs(rows) <= _LARGEST).all(axis=1))
+        broken = np.flatnonzero(~(np.abs(rows) <= FARTHEST).all(axis=1))
         if len(broken):
-            expected = f"finite numbers up to {_LARGEST:g}"
+            expected = f"finite numbers up to {FARTHEST:g}"
             raise TrajectoryError(f"trajectory point {int(broken[0])}", got=f"{rows[broken[0]]}", expected=expected)
         backwards = np.flatnonzero(np.diff(times) <= 0.0)
         if len(backwards):
@@ -228,8 +231,8 @@ class Trajectory:
         if ramp == 0.0:
             return self
         points = (span + ramp) / positive_time("dt", dt)
-        if not points <= _LARGEST:
-            raise InputError("dt", got=f"{dt:g} s", expected=f"at least {(span + ramp) / _LARGEST:g} s")
+        if not points <= FARTHEST:
+            raise InputError("dt", got=f"{dt:g} s", expected=f"at least {(span + ramp) / FARTHEST:g} s")
         count = max(2, round(points) + 1)
         times = np.linspace(0.0, span + ramp, count)
         # The integral of b from 0 to u is u^4 (5/2 - 3 u + u^2), a half at u = 1.
@@ -316,7 +319,7 @@ class Program:
         needs = self._needs(base)
         for what, values, limit, unit, _ in needs:
             line = int(np.argmax(values))
-            if values[line] > limit * (1.0 + 1e-9):
+            if not values[line] <= limit * (1.0 + 1e-9):
                 raise ProgramError(
                     f"program {self.name}, line {min(line + 1, len(self.twists))}",
                     got=f"{what} of {values[line]:.3g} {unit}",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import hypot, isfinite
+from math import hypot, inf, isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,15 +36,16 @@ def refusal(twist: ArrayLike, base: MecanumBase, limits: BaseLimits) -> str:
         return f"NaN or infinite twist {values}"
     fastest = _fastest_wheel(values, base)
     ceiling = REFUSAL_FACTOR * limits.wheel_speed
-    if fastest > ceiling:
+    if not fastest <= ceiling:
         return f"twist {values} needs {fastest:.4g} rad/s at a wheel, more than {ceiling:g} rad/s"
     return ""
 
 
 def _fastest_wheel(twist: Sequence[float], base: MecanumBase) -> float:
+    """Speed of the fastest wheel [rad/s]; inf where a product overflows, of which a sum may be NaN."""
     x, y, turn = twist
-    fastest: float = max(abs(a * x + b * y + c * turn) for a, b, c in base.inverse_matrix.tolist())
-    return fastest
+    speeds = [abs(a * x + b * y + c * turn) for a, b, c in base.inverse_matrix.tolist()]
+    return max(speeds) if all(map(isfinite, speeds)) else inf
 
 
 def limit_speed(twist: ArrayLike, base: MecanumBase, limits: BaseLimits) -> Vector:
@@ -93,7 +94,8 @@ class CommanderSettings(Settings):
         0.5,
         "Age at which a command expires; then the base brakes.",
         "s",
-        (0.05, 5.0),
+        (0.05, 0.5),
+        read_only=True,
         source="chosen: shortest of the time-outs published for youBot bases, 0.5 to 2 s (docs/robot_facts.md)",
     )
 

@@ -84,7 +84,7 @@ def point_masses(masses: ArrayLike, positions: ArrayLike) -> tuple[float, Vector
     weights = array("masses", masses, (None,))
     points = array("positions", positions, (len(weights), 3))
     total = float(weights.sum())
-    if np.any(weights < 0.0) or not total > 0.0:
+    if np.any(weights < 0.0) or not 0.0 < total < np.inf:
         raise ModelError(
             "masses", got=f"{weights.min():g}, in all {total:g}", expected="none negative, a sum above 0 [kg]"
         )
@@ -143,9 +143,9 @@ def _tensor(thing: str, inertia: ArrayLike) -> Vector:
         raise ModelError(thing, got="a tensor that is not symmetric", expected="ixy = iyx, ixz = izx, iyz = izy")
     moments = np.linalg.eigvalsh(tensor)
     text = ", ".join(f"{moment:.4g}" for moment in moments)
-    if moments[0] < -_ROUNDING * size:
+    if not moments[0] >= -_ROUNDING * size:
         raise ModelError(thing, got=f"principal moments {text}", expected="none negative [kg m2]")
-    if moments[2] - moments[1] > moments[0] + _ROUNDING * size:
+    if not moments[2] - moments[1] <= moments[0] + _ROUNDING * size:
         raise ModelError(
             thing,
             got=f"principal moments {text}",
@@ -159,7 +159,7 @@ def _tensor_about_pole(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Ve
     """Return an inertia (3, 3) about a pole; refuse one smaller than that of the mass concentrated in its centre."""
     tensor = _tensor("inertia", inertia)
     least = np.linalg.eigvalsh(tensor - point_inertia(mass, offset))[0]
-    if least < -_ROUNDING * float(np.abs(tensor).max()):
+    if not least >= -_ROUNDING * float(np.abs(tensor).max()):
         raise ModelError(
             "inertia",
             got=f"a moment {-least:.4g} kg m2 below that of the mass in its centre",

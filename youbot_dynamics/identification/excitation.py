@@ -129,7 +129,7 @@ def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0)
     upper = np.array([limit.upper for limit in tree.limits])
     fastest = _SHARE * np.array([limit.velocity for limit in tree.limits])
     room = np.minimum(widest, np.minimum(middle - lower, upper - middle))
-    if np.any(room <= 0.0):
+    if not np.all(room > 0.0):
         joint = tree.joint_names[int(np.argmin(room))]
         raise IdentificationError(
             f"excitation of {joint}", got="a centre at or beyond the joint limit", expected="a centre within the limits"

@@ -240,7 +240,7 @@ def _mapped(matrix: Vector, vectors: Vector) -> Vector:
 def _check_angles(wheel: int, angle: float, drive: float) -> None:
     """Refuse angles [rad] of the roller axis and the drive of a wheel that no wheel can have."""
     for name, value in (("roller_angles", angle), ("drive_angles", drive)):
-        if abs(value) > 2.0 * pi:
+        if not abs(value) <= 2.0 * pi:
             raise ModelError(
                 f"{name}[{wheel}]", got=f"{value:g}", expected="at most a full turn, 2 pi", remedy="is it in rad?"
             )

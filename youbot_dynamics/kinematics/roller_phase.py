@@ -246,7 +246,7 @@ class RollingWheels(MadeOfArguments):
     def __post_init__(self) -> None:
         """Check the values and prepare the arrays for the loops."""
         base, n = self.base, len(self.base.radii)
-        if self.rollers != round(self.rollers) or self.rollers < _FEWEST_ROLLERS:
+        if not _FEWEST_ROLLERS <= self.rollers < inf or self.rollers != round(self.rollers):
             raise ModelError(
                 "rollers a wheel", got=f"{self.rollers:g}", expected=f"a whole number from {_FEWEST_ROLLERS}"
             )

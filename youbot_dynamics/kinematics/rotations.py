@@ -47,7 +47,7 @@ def unskew(matrix: ArrayLike) -> Vector:
     """
     m = array("matrix", matrix, (3, 3))
     symmetric = float(np.max(np.abs(m + m.T)))
-    if symmetric > 2e-9 * float(np.max(np.abs(m))):
+    if not symmetric <= 2e-9 * float(np.max(np.abs(m))):
         raise InputError("matrix", got=f"a symmetric part of {0.5 * symmetric:.3g}", expected="an antisymmetric matrix")
     return np.array([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]) / 2.0
 
@@ -93,14 +93,14 @@ def check_rotation(rotation: ArrayLike, thing: str = "rotation", tolerance: floa
     """
     r = array(thing, rotation, (3, 3))
     defect = float(np.abs(r.T @ r - _IDENTITY).max())
-    if defect > tolerance:
+    if not defect <= tolerance:
         raise ModelError(
             thing,
             got=f"a matrix that is not orthogonal: R'R differs from 1 by {defect:.3g}",
             expected=f"a rotation, to {tolerance:g}",
             remedy="nearest_rotation() corrects rounded matrices",
         )
-    if _determinant(r) < 0.0:
+    if not _determinant(r) >= 0.0:
         raise ModelError(
             thing,
             got="a left-handed frame (det = -1): a reflection",
@@ -120,7 +120,7 @@ def nearest_rotation(matrix: ArrayLike) -> Vector:
     """
     m = array("matrix", matrix, (3, 3))
     u, stretch, vt = np.linalg.svd(m)
-    if stretch[2] <= 1e-9 * stretch[0] or _determinant(m) < 0.0:
+    if not (stretch[2] > 1e-9 * stretch[0] and _determinant(m) >= 0.0):
         raise ModelError("matrix", got=f"a determinant of {_determinant(m):.3g}", expected="a positive one, near 1")
     nearest: Vector = u @ vt
     return nearest

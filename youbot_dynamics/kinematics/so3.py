@@ -46,7 +46,7 @@ def _turn(rotation_vector: ArrayLike) -> tuple[Vector, float]:
     """Matrix skew(v) (3, 3) and length [rad] of a rotation vector v (3,)."""
     v = array("rotation_vector", rotation_vector, (3,))
     angle = hypot(*v.tolist())
-    if angle > _LOST_ANGLE:
+    if not angle <= _LOST_ANGLE:
         raise InputError(
             "rotation_vector",
             got=f"a turn of {angle:.6g} rad",

@@ -83,7 +83,6 @@ class BaseController(Node):
         with first_use(self.get_logger().info) if rolls else nullcontext():
             self._base = BaseDriver(self._robot, settings, finds)
         self._commander = self._base.commander
-        self._config.on_change(self._retune)
         if rolls:
             listen(self, JointState, "driver/joint_states", self._on_joint_states, DRIVER_QOS)
         if finds:
@@ -134,9 +133,6 @@ class BaseController(Node):
         self._hindrance, self._mismatch = hindrance, mismatch
         self._commander.enabled = self._enabled and not hindrance
         self._diagnostics.publish()
-
-    def _retune(self) -> None:
-        self._commander.timeout = self._config["command_timeout"]
 
     def _offer(self, source: str, message: Twist | TwistStamped) -> None:
         now = time.monotonic()

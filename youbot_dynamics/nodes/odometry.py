@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import TransformStamped
@@ -72,13 +71,13 @@ class OdometryNode(Node):
         self._velocity_sign = np.array(driver.velocity_sign)
         self._base = self._robot.base.geometry.mecanum()
         finds: bool = self.config["find_roller_phases"]
-        odometry, slip, gyro = self._settings()
+        odometry, slip, gyro = (self.config.settings(settings) for settings in _SETTINGS)
         self._estimator = core.BaseEstimator(self._robot, odometry, slip, gyro, finds)
         self._published_phases = self._estimator.found_phases
         self._monitor = ResponseMonitor(self._robot)
         with first_use(self.get_logger().info):
             use_odometry(self._robot)
-        self.config.on_change(lambda: self._estimator.retune(*self._settings()))
+        self.config.on_change(self._retune)
         self._logged: set[str] = set()
         self._twice = ("", -np.inf)  # problem with a message that names a joint twice, and when it was received [s]
         self._jumps = Growth()
@@ -108,8 +107,8 @@ class OdometryNode(Node):
 
         return self.create_publisher(TFMessage, "/tf", TF_QOS)
 
-    def _settings(self) -> list[Any]:
-        return [self.config.settings(settings) for settings in _SETTINGS]
+    def _retune(self) -> None:
+        self._estimator.retune(self.config.settings(core.OdometrySettings), self.config.settings(core.GyroSettings))
 
     def _on_tracking(self, message: JointState) -> None:
         self._last_tracking = time.monotonic()

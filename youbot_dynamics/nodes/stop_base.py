@@ -51,6 +51,7 @@ TABLE = (
         "motors_off",
         False,
         "Also switch the motors of the base off, after the zero command has arrived and the base had time to brake.",
+        read_only=True,
         source="chosen: the base coasts when its motors are off",
     ),
     Parameter(
@@ -60,6 +61,7 @@ TABLE = (
         unit="s",
         low=0.0,
         high=30.0,
+        read_only=True,
         source="chosen: DDS needs up to 3 s to connect a new process",
     ),
 )

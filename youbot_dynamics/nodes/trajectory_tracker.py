@@ -71,7 +71,8 @@ class TrajectoryTracker(Node):
         self._base = self._robot.base.geometry.mecanum()
         self._run = TrackingRun(
             self._robot,
-            *self._settings(),
+            self._config.settings(TrackerSettings),
+            self._config.settings(RunSettings),
             odom=self.resolve_topic_name("odom"),
             wheel_commands=self.resolve_topic_name("wheel_commands"),
         )
@@ -95,11 +96,8 @@ class TrajectoryTracker(Node):
         self._diagnostics = Diagnostics(self, lambda: {"trajectory": self._status.faded()})
         steady_timer(self, self._run.period, self._on_timer)
 
-    def _settings(self) -> tuple[TrackerSettings, RunSettings]:
-        return self._config.settings(TrackerSettings), self._config.settings(RunSettings)
-
     def _retune(self) -> None:
-        self._run.tracker_settings, self._run.settings = self._settings()
+        self._run.tracker_settings = self._config.settings(TrackerSettings)
 
     @property
     def active(self) -> bool:

@@ -135,6 +135,7 @@ class TrackerSettings(Settings):
         "Distance from the desired pose at which a trajectory is given up.",
         "m",
         (0.01, 100.0),
+        read_only=True,
         source="chosen: about the length of the robot",
     )
     yaw_tolerance: float = setting(
@@ -142,6 +143,7 @@ class TrackerSettings(Settings):
         "Angle from the desired pose at which a trajectory is given up.",
         "rad",
         (0.01, 4.0),
+        read_only=True,
         source="chosen: half a right angle",
     )
 

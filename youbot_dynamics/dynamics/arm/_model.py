@@ -297,7 +297,7 @@ class ArmModel(MadeOfArguments):
         for name, friction, motor, row in zip(
             self.tree.joint_names, self.friction, self.motors, columns.tolist(), strict=True
         ):
-            if abs(row[motion_of.BRISTLE]) > friction.reach * (1.0 + _ROUNDING):
+            if not abs(row[motion_of.BRISTLE]) <= friction.reach * (1.0 + _ROUNDING):
                 raise InputError(
                     f"bristle of {name}",
                     got=f"{row[motion_of.BRISTLE]:g}",

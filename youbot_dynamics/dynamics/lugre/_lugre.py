@@ -152,7 +152,7 @@ class LuGre:
             static = number("LuGre static", self.static, "N m", low=coulomb)
             stribeck_speed = number("LuGre stribeck_speed", self.stribeck_speed, "rad/s", above=0.0)
         needed = sigma1 * (static - coulomb) / coulomb
-        if viscous < needed:
+        if not viscous >= needed:
             raise ModelError(
                 "LuGre viscous",
                 got=f"{viscous:.10g}",
@@ -246,7 +246,7 @@ class LuGre:
         Source: system 12.
         """
         held = each(lambda tau: tau / self.constants[2], {"torque": torque})
-        if np.max(np.abs(held)) > self.reach:
+        if not np.max(np.abs(held)) <= self.reach:
             largest = np.max(np.abs(torque))
             raise InputError("torque", got=f"{largest:g}", expected=f"at most {self.breakaway_torque:g} [N m] to hold")
         return held
@@ -374,7 +374,7 @@ def micro_damping(damping_ratio: float, inertia: float, sigma0: float, viscous: 
     stiffness = number("LuGre sigma0", sigma0, "N m/rad", above=0.0)
     critical = 2.0 * math.sqrt(stiffness * number("inertia", inertia, "kg m2", above=0.0))
     viscous = number("LuGre viscous", viscous, "N m s/rad", low=0.0)
-    if ratio * critical < viscous:
+    if not viscous <= ratio * critical < math.inf:
         alone = viscous / critical
         raise ModelError("damping_ratio", got=f"{ratio:g}", expected=f"at least {alone:g}, that of viscous alone")
     return ratio * critical - viscous

@@ -176,7 +176,7 @@ class ThermalMotor(MadeOfArguments):
         resistance: float = winding_resistance(
             warm, self.resistance, self.temperature_coefficient, self.reference_temperature
         )
-        if resistance <= 0.0:
+        if not resistance > 0.0:
             limit = self.reference_temperature - 1.0 / self.temperature_coefficient
             raise ModelError(
                 f"winding temperature {warm:g} degC",
@@ -249,7 +249,7 @@ class ThermalMotor(MadeOfArguments):
         Source: system 5; D-000-6.
         """
         held = scalar("current", current)
-        if abs(held) >= self.runaway_current:
+        if not abs(held) < self.runaway_current:
             raise InputError(
                 "current",
                 got=f"{held:g} A",

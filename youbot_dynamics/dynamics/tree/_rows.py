@@ -113,7 +113,7 @@ def _check_quaternions(names: Sequence[str], layout: Layout, q: Vector) -> None:
     for i in (int(k) for k in np.flatnonzero(layout.kinds == FLOATING)):
         start = int(layout.q_start[i]) + 3
         off = np.abs(np.linalg.norm(q[:, start : start + 4], axis=1) - 1.0)
-        if np.any(off > _UNIT):
+        if not np.all(off <= _UNIT):
             length = np.linalg.norm(q[np.argmax(off), start : start + 4])
             raise InputError(
                 f"quaternion x y z w of body '{names[i]}' in q", got=f"length {length:.4g}", expected="length 1"

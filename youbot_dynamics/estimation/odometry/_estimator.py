@@ -21,7 +21,7 @@ Source: systems 31, 56.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import cos, inf, isfinite, sin
+from math import cos, inf, sin
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ from youbot_dynamics.robot import Robot
 _PIECE = 0.4  # [s] over which speeds are summed
 _MEMORY = 10.0  # [s] time constant of forgetting: a twentieth is left after three of them
 _LONGEST_STEP = 0.2  # [s] between readings
+_LARGEST = 1e9  # [rad, rad/s]
 _FEWEST = 10  # pieces in motion before a result
 _MOTION = 0.02  # [rad] or [rad/s] in a piece: smaller motions are ignored, so that they do not reduce the error
 _SURE = 3.0  # standard errors
@@ -81,10 +82,13 @@ class SpeedChannelCheck:
         self._sum = [0.0] * n
 
     def update(self, stamp: float, position: ArrayLike, velocity: ArrayLike) -> None:
-        """Process one reading in our signs: (n,) angles [rad] and speeds [rad/s]; a gap or a NaN starts a new piece."""
+        """Process one reading in our signs: (n,) angles [rad] and speeds [rad/s].
+
+        A gap, a NaN, or a number beyond 1e9, whose square would stay in the sums for ever, starts a new piece.
+        """
         angles: list[float] = np.asarray(position, dtype=float).tolist()
         speeds: list[float] = np.asarray(velocity, dtype=float).tolist()
-        if not all(map(isfinite, (*angles, *speeds))):
+        if not sum(map(abs, (*angles, *speeds))) <= _LARGEST:
             self._last = self._start = None
             return
         last, self._last = self._last, (stamp, angles, speeds)
@@ -235,10 +239,9 @@ class BaseEstimator:
             self.odometry.take_phases(phases)
             self._breaks, self.found_phases = (breaks[0], ""), phases
 
-    def retune(self, odometry: OdometrySettings, slip: SlipSettings, gyro: GyroSettings) -> None:
-        """Change the settings; pose, gyro bias and estimates of the speed channels are kept."""
-        self.odometry.retune(odometry, slip)
-        self.gyro.settings = gyro
+    def retune(self, odometry: OdometrySettings, gyro: GyroSettings) -> None:
+        """Change these settings; pose, gyro bias and estimates of the speed channels are kept."""
+        self.odometry.settings, self.gyro.settings = odometry, gyro
 
     def take_rate(self, stamp: float, rate: float) -> None:
         """Process a yaw rate [rad/s] of the gyro, positive to the left, at its stamp [s] on the clock of the wheels."""

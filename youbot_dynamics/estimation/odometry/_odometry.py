@@ -151,13 +151,6 @@ class Odometry:
         self.wheels, self.phases_lost = self._mean.at_phases(phases), ""
         self._watch, self._test = RollerWatch(self._position_quantum), self._new_test()
 
-    def retune(self, settings: OdometrySettings, slip: SlipSettings) -> None:
-        """Change the settings; the slip test restarts if its settings changed."""
-        self.settings = settings
-        if slip != self._slip_settings:
-            self._slip_settings = slip
-            self._test = self._new_test()
-
     def reset(self) -> None:
         """Set the pose to the origin without uncertainty; the next reading continues from there."""
         self._pose = np.zeros(3)
@@ -195,7 +188,7 @@ class Odometry:
         self._late_in_a_row = 0
         step = angles - self._angles
         finite = all(map(isfinite, angles.tolist()))
-        if not finite or np.abs(step).max() > self._fastest_wheel * (dt + _STEP_SLACK):
+        if not (finite and np.abs(step).max() <= self._fastest_wheel * (dt + _STEP_SLACK)):
             self.jumps += 1
             self._start_anew(stamp, angles if finite else None, "the wheel counts jumped")
             return None

@@ -37,13 +37,14 @@ _OF_ANOTHER = 0.8  # sine of the angle between a residual and that of a wheel, a
 
 @dataclass(frozen=True)
 class SlipSettings(Settings):
-    """Settings of the slip test."""
+    """Settings of the slip test, by which a frozen encoder is reported: fixed while it runs."""
 
     slip_window: float = setting(
         0.25,
         "Time over which the residual is summed.",
         "s",
         (0.05, 5.0),
+        read_only=True,
         source="chosen: a 20 % error is to be seen within 0.3 s",
     )
     slip_hold: float = setting(
@@ -51,6 +52,7 @@ class SlipSettings(Settings):
         "How long the residual must be small until a slip counts as over.",
         "s",
         (0.0, 60.0),
+        read_only=True,
         source="chosen: several windows",
     )
     slip_tolerance: float = setting(
@@ -58,6 +60,7 @@ class SlipSettings(Settings):
         "Error of a wheel's radius, including creep, that does not count as slip.",
         "1",
         (0.0, 0.5),
+        read_only=True,
         source="chosen: wheels differ by up to 1 %",
     )
     channel_delay: float = setting(
@@ -65,15 +68,22 @@ class SlipSettings(Settings):
         "Delay between the channels of two wheels in one message.",
         "s",
         (0.0, 0.1),
+        read_only=True,
         source="youbot/youbot_driver@814989d config/youbot-ethercat.cfg: cycle of 1 ms",
     )
     phase_tolerance: float = setting(
-        0.05, "Error of a known roller phase.", "rad", (0.0, 0.5), source="chosen: accuracy of the phases from a bag"
+        0.05,
+        "Error of a known roller phase.",
+        "rad",
+        (0.0, 0.5),
+        read_only=True,
+        source="chosen: accuracy of the phases from a bag",
     )
     wheels_overrun: bool = setting(
         False,
         "Whether a wheel that does not fit the others always turns further than it rolls; with a gyro this "
         "identifies the wheel.",
+        read_only=True,
         source="chosen: a wheel may slip either way",
     )
 
