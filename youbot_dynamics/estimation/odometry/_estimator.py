@@ -40,7 +40,7 @@ from youbot_dynamics.robot import Robot
 _PIECE = 0.4  # [s] over which speeds are summed
 _MEMORY = 10.0  # [s] time constant of forgetting: a twentieth is left after three of them
 _LONGEST_STEP = 0.2  # [s] between readings
-_LARGEST = 1e9  # [rad, rad/s]
+_WILD = 1e9  # [rad, rad/s] beyond which a reading is no reading
 _FEWEST = 10  # pieces in motion before a result
 _MOTION = 0.02  # [rad] or [rad/s] in a piece: smaller motions are ignored, so that they do not reduce the error
 _SURE = 3.0  # standard errors
@@ -88,7 +88,7 @@ class SpeedChannelCheck:
         """
         angles: list[float] = np.asarray(position, dtype=float).tolist()
         speeds: list[float] = np.asarray(velocity, dtype=float).tolist()
-        if not sum(map(abs, (*angles, *speeds))) <= _LARGEST:
+        if not sum(map(abs, (*angles, *speeds))) <= _WILD:
             self._last = self._start = None
             return
         last, self._last = self._last, (stamp, angles, speeds)
