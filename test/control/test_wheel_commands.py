@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -213,6 +214,28 @@ def test_of_all_extreme_twists_each_is_refused_or_driven_within_the_limits(sourc
             assert np.all(np.abs(command.wheel_speeds) <= LIMITS.wheel_speed), twist
             assert np.all(np.abs(command.twist) <= np.abs(twist) + SLACK), twist
     assert refused == 8**3 - 4**3
+
+
+def test_two_operators_who_contradict_each_other_are_told_from_one_who_reverses_quickly() -> None:
+    def turning(speed: Callable[[int], float], rate: float, seconds: float = 3.0) -> bool:
+        base = commander()
+        for k in range(round(seconds * rate)):
+            assert base.offer("operator", (speed(k), 0.0, 0.0), k / rate) == ""
+        return base.turns.contradict(seconds)
+
+    noise = np.random.default_rng(1).normal(0.0, 0.02, 300)
+    assert turning(lambda k: 0.3 * (-1) ** k, 100.0)  # 50 Hz each
+    assert turning(lambda k: 0.3 * (-1) ** k, 100.0, 0.3)
+    assert turning(lambda k: 0.3 * (k % 2), 40.0)  # one of them commands zero
+    assert turning(lambda k: 0.3 if k % 4 < 2 else -0.3, 100.0)  # one passes the other now and then
+    assert not turning(lambda k: 0.8 if k % 12 < 6 else -0.8, 50.0)  # to and fro eight times a second, by one hand
+    assert not turning(lambda k: 0.3 + noise[k], 100.0)  # a joystick that trembles
+    assert not turning(lambda k: 0.3 + 0.05 * (k % 2), 100.0)  # two who nearly agree
+    assert not turning(lambda k: 0.8 * np.sin(0.2 * k), 100.0)
+    base = commander()
+    for k in range(100):
+        assert base.offer("operator", (0.3 * (-1) ** k, 0.0, 0.0), 0.01 * k) == ""
+    assert base.turns.contradict(1.0) and not base.turns.contradict(2.0)
 
 
 def test_ten_times_the_limit_is_scaled_and_a_hair_more_is_refused() -> None:

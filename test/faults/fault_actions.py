@@ -162,6 +162,33 @@ def _filled(message: Any, fields: dict[str, Any]) -> Any:
     return message
 
 
+def crowd(attack: Attack, argument: dict[str, int]) -> None:
+    """{hanging, running}: so many more subscribers of driver/cmd_vel and wheel_commands, in two processes (crowd.py).
+
+    That of the hanging ones is stopped (SIGSTOP) once all of them are heard.
+    """
+    seen = attack.robot.observer.node
+    wanted = seen.count_subscribers("driver/cmd_vel") + sum(argument.values())
+    log = (attack.folder / "crowd.log").open("wb")
+    command = [sys.executable, str(Path(__file__).with_name("crowd.py"))]
+    children = [
+        subprocess.Popen([*command, str(argument[kind])], env=environment(), stdout=log, stderr=log)
+        for kind in ("hanging", "running")
+    ]
+
+    def end_it() -> None:
+        for child in children:
+            child.kill()
+            child.wait()
+        log.close()
+
+    attack.undo.append(end_it)
+    attack.robot.wait(lambda: seen.count_subscribers("driver/cmd_vel") >= wanted, "the subscribers", 60.0)
+    children[0].send_signal(signal.SIGSTOP)
+    time.sleep(_MATCHED)  # their leases go on: what is sent to them is kept, and repeated
+    attack.began = time.time()
+
+
 def driver_fault(attack: Attack, argument: str) -> None:
     """A fault of the simulated driver (docs/mock_youbot.md), ended afterwards."""
     attack.undo.append(lambda: _driver_parameter(attack, ""))
@@ -292,6 +319,7 @@ ACTIONS: dict[str, Callable[[Attack, Any], None]] = {
             let_go,
             take_over,
             publish,
+            crowd,
             driver_fault,
             set_parameter,
             call,

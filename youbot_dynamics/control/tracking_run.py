@@ -33,9 +33,13 @@ class StampWatch:
     The age of a stamp, steady time less stamp, is never less than that of the promptest message before, since messages
     can be held up and not come early; and stamps of one source come in their order. What is not so is a jump.
     Jumps ahead by less than 0.1 s, and back by less than 0.05 s plus the time nothing came, pass as jitter and delay.
+
+    Attributes:
+        delay: of the last message behind the promptest one before [s]; negative where it was prompter.
     """
 
     def __init__(self) -> None:
+        self.delay = 0.0
         self._last: tuple[float, float] | None = None
         self._least = 0.0  # age of the promptest message [s], on two clocks that need have no common zero
 
@@ -53,11 +57,11 @@ class StampWatch:
         came, before = self._last
         self._last = (steady, stamp)
         least = self._least + _SLEW * (steady - came)
-        self._least = min(age, least)
+        self._least, self.delay = min(age, least), age - least
         if not age >= least - _AHEAD:
             return f"jumped ahead by {least - age:.2f} s"
         if not stamp >= before - _BACK:
-            self._least = age
+            self._least, self.delay = age, 0.0
             return f"went back by {before - stamp:.2f} s"
         return ""
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import hypot, inf, isfinite
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # Beyond this multiple of the wheel speed limit a command is a mistake: refused, not scaled.
 REFUSAL_FACTOR = 10.0
+_TURNS, _TURNS_WITHIN = 10, 1.0  # turns of the commands within so long [s], which no hand does
+_STEP_SHARE = 0.1  # of the wheel speed limit: steps of commands below it are noise
 
 
 def refusal(twist: ArrayLike, base: MecanumBase, limits: BaseLimits) -> str:
@@ -76,6 +79,31 @@ def limit_acceleration(twist: ArrayLike, previous: ArrayLike, limits: BaseLimits
     distance, rotation = hypot(dx, dy), abs(dturn)
     fraction = min(1.0, linear / distance if distance > 0.0 else 1.0, angular / rotation if rotation > 0.0 else 1.0)
     return np.array([x + fraction * dx, y + fraction * dy, turn + fraction * dturn])
+
+
+class CommandTurns:
+    """Tells whether commands turn back and forth faster than a hand does, as those of two senders who disagree do.
+
+    A turn is a step of a tenth of the largest speed or more, against the direction of the step before.
+    """
+
+    def __init__(self, base: MecanumBase, limits: BaseLimits) -> None:
+        self._base, self._least = base, _STEP_SHARE * limits.wheel_speed
+        self._last, self._step = [0.0] * 3, [0.0] * 3
+        self._turns: deque[float] = deque(maxlen=_TURNS)
+
+    def take(self, twist: Sequence[float], now: float) -> None:
+        """Take a command (3,) [m/s, m/s, rad/s] that came at steady time `now` [s]."""
+        step = [a - b for a, b in zip(twist, self._last, strict=True)]
+        if _fastest_wheel(step, self._base) < self._least:
+            return
+        if sum(a * b for a, b in zip(step, self._step, strict=True)) < 0.0:
+            self._turns.append(now)
+        self._last, self._step = list(twist), step
+
+    def contradict(self, now: float) -> bool:
+        """Whether there were ten turns in the last second."""
+        return len(self._turns) == _TURNS and now - self._turns[0] <= _TURNS_WITHIN
 
 
 @dataclass(frozen=True)
@@ -130,6 +158,7 @@ class WheelCommander:
         self.timeout = timeout
         self.enabled = True
         self.refused = 0
+        self.turns = CommandTurns(base, limits)  # of the operators' commands
         # Twist and when it was received [s]; who stands first has priority.
         self._commands = {"operator": (np.zeros(3), -np.inf), "tracker": (np.zeros(3), -np.inf)}
         self._twist: Vector = np.zeros(3)
@@ -142,7 +171,10 @@ class WheelCommander:
         if reason:
             self.refused += 1
             return reason
-        self._commands[source] = np.array(twist, dtype=float), now
+        values = np.array(twist, dtype=float)
+        self._commands[source] = values, now
+        if source == "operator":
+            self.turns.take(values.tolist(), now)
         self._started = self._started or self.enabled
         return ""
 

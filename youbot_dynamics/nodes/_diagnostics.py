@@ -17,6 +17,7 @@ WARN = DiagnosticStatus.WARN
 ERROR = DiagnosticStatus.ERROR
 
 _PERIOD = 1.0  # [s]
+_LATE = 0.25  # [s] by which a callback may be late: half of the time-outs
 MEMORY = 30.0  # [s] for which a past event keeps the status at WARN; its counters stay
 
 
@@ -63,14 +64,26 @@ class Diagnostics:
         self._report = report
         # Global on purpose: aggregators listen there whatever the namespace.
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        steady_timer(node, _PERIOD, self.publish)
+        self._timer = steady_timer(node, _PERIOD, self._on_timer)
+        self._called, self._late = np.inf, Status(OK, "", made=-np.inf)
+
+    def _on_timer(self) -> None:
+        """Publish; a call that comes late has waited behind other callbacks, or for a processor."""
+        now, ahead = time.monotonic(), self._timer.time_until_next_call()
+        late = max(_PERIOD - 1e-9 * (ahead or 0), now - self._called - _PERIOD)
+        if late > _LATE and self._called < now:
+            text = f"callbacks ran {late:.2f} s late: more messages come than this process can take, or the computer is"
+            self._late = Status(WARN, f"{text} busy; end other programs, or give this one priority")
+        self._called = now
+        self.publish()
 
     def publish(self) -> None:
         """Publish now."""
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
         name = self._node.get_fully_qualified_name()
-        for item, status in self._report().items():
+        recent = {"load of this process": self._late.faded()} if time.monotonic() - self._late.made < MEMORY else {}
+        for item, status in {**self._report(), **recent}.items():
             values = [KeyValue(key=key, value=value) for key, value in status.values.items()]
             fields = {"level": status.level, "message": status.message, "values": values}
             message.status.append(DiagnosticStatus(name=f"{name}: {item}", hardware_id="youbot", **fields))

@@ -170,6 +170,16 @@ def type_mismatch(cmd_vel: TopicEndpoints, stamped: bool) -> str:
     )
 
 
+def contradicting_operators(cmd_vel: TopicEndpoints) -> str:
+    """Problem and remedy where several publishers send commands that contradict each other; empty for one publisher."""
+    if len(cmd_vel.publishers) < 2:
+        return ""
+    return (
+        f"the commands on {cmd_vel.name} turn back and forth faster than a hand does: of its publishers "
+        f"({_listed(cmd_vel.publisher_nodes())}) two contradict each other. End one of them, or put twist_mux between"
+    )
+
+
 def judge_graph(ends: Mapping[str, TopicEndpoints], motor_services: frozenset[str]) -> tuple[DriverFinding, ...]:
     """All findings on the graph, from each topic of WATCHED and the nodes that switch motors off."""
     drivers = driver_nodes(ends)

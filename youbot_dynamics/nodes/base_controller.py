@@ -32,6 +32,7 @@ from youbot_dynamics.nodes._topic_graph import (
     DISCOVERY,
     EVIDENCE,
     EndpointCache,
+    contradicting_operators,
     driver_on_cmd_vel,
     refuse_rivals,
     type_mismatch,
@@ -95,6 +96,7 @@ class BaseController(Node):
         self._limited = 0
         self._source = "none"
         self._last_refusal = ("", -np.inf)
+        self._contradiction = ("", -np.inf)  # of several operators, and when it was last seen [s]
         self._endpoints = EndpointCache(self, ("cmd_vel", *EVIDENCE))
         self._enabled = True  # by ~/enable
         self._bypass = ""  # of driver_on_cmd_vel
@@ -118,6 +120,12 @@ class BaseController(Node):
             refuse_rivals(self, "wheel_commands", COMMANDS, mine=1)
         ends = self._endpoints.endpoints()
         self._bypass = driver_on_cmd_vel(ends, {self.get_fully_qualified_name()})
+        now, text = time.monotonic(), contradicting_operators(ends["cmd_vel"])
+        if text and self._commander.turns.contradict(now):
+            anew, self._contradiction = now - self._contradiction[1] > MEMORY, (text, now)
+            if anew:
+                self.get_logger().warning(text)
+                self._diagnostics.publish()
         self._judge(type_mismatch(ends["cmd_vel"], self._stamped))
 
     def _judge(self, mismatch: str) -> None:
@@ -216,6 +224,8 @@ class BaseController(Node):
             return ERROR, f"no driver listens on {self._output.publisher.topic_name}"
         if timeout := self._guard_socket.timeout():
             return WARN, timeout
+        if now - self._contradiction[1] < MEMORY:
+            return WARN, self._contradiction[0]
         if refusal_age < MEMORY:
             return WARN, self._last_refusal[0]
         if self._base.phases.lost and self._robot.base.geometry.roller_phases is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import time
+from functools import partial
 
 import numpy as np
 from geometry_msgs.msg import TransformStamped
@@ -13,13 +14,15 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
+from youbot_dynamics.control.tracking_run import StampWatch
 from youbot_dynamics.estimation import odometry as core
 from youbot_dynamics.estimation.response_monitor import Figure, ResponseMonitor
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Growth, Status
 from youbot_dynamics.nodes._listening import listen
 from youbot_dynamics.nodes._messages import answer, joint_message, joint_positions, odometry_message, seconds, twice
 from youbot_dynamics.nodes._parameters import FIND_ROLLER_PHASES, FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes._runtime import DRIVER_QOS, LATCHED_QOS, STATE_QOS, TF_QOS, run
+from youbot_dynamics.nodes._runtime import DRIVER_QOS, LATCHED_QOS, STATE_QOS, TF_QOS, node_time, run
+from youbot_dynamics.nodes._topic_graph import endpoints_of
 from youbot_dynamics.nodes.trajectory_tracker import TrajectoryTracker
 from youbot_dynamics.parameters import Parameter, settings_table
 from youbot_dynamics.warm_up import first_use, use_odometry
@@ -49,6 +52,8 @@ TABLE = (
 # Best effort, as drivers of IMUs publish: it is also compatible with a reliable one. A second of 200 Hz is kept.
 IMU_QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
 _NO_RATES = -1.0  # first element of the covariance in a message without them, by the definition of sensor_msgs/Imu
+_MOST_FOREIGN = 250.0  # [1/s] messages without joints of this robot: five times those of the wheels
+_LATE = 0.1  # [s] by which all readings of a second may be delayed: five periods of the driver
 _SILENCE = 0.5  # [s] without a message after which the topic counts as silent
 _AXES = ("x", "y", "yaw")
 _FIGURES = (("delay", 1e3, "ms", 1), ("gain", 1.0, "", 3), ("lag", 1e3, "ms", 0))  # field, factor, unit, decimals
@@ -83,6 +88,11 @@ class OdometryNode(Node):
         self._jumps = Growth()
         self._frame, self._child = self.config.frames()
         self._last_message = -np.inf
+        self._known = frozenset((*driver.wheel_joints, *driver.arm_joints))
+        # Of the present second: messages without these joints, and the least delay of a reading of the wheels [s].
+        self._counted, self._foreign, self._delay, self._stamps = time.monotonic(), 0, np.inf, StampWatch()
+        simulated: bool = self.get_parameter("use_sim_time").value
+        self._clock_time = partial(node_time, self) if simulated else time.monotonic
         self.tracker: TrajectoryTracker | None = None
         self._last_tracking = -np.inf
         self._odom = self.create_publisher(OdometryMessage, "odom", STATE_QOS)
@@ -121,9 +131,12 @@ class OdometryNode(Node):
         self._correct_signs(message)
         self._joint_states.publish(message)
         if picked is None:
+            self._foreign += self._known.isdisjoint(message.name)
             return
         self._last_message = time.monotonic()
         stamp = seconds(message.header.stamp)
+        self._stamps.take(self._clock_time(), stamp)
+        self._delay = min(self._delay, self._stamps.delay)
         position, velocity = picked[0] * self._position_sign, picked[1] * self._velocity_sign
         if self.tracker is not None:
             self.tracker.take_wheels(stamp, position)
@@ -193,7 +206,23 @@ class OdometryNode(Node):
             "wheels": self._wheels_status(),
             "pattern": self._pattern_status(),
             "response": self._response_status(),
+            "load": self._load_status(),
         }
+
+    def _load_status(self) -> Status:
+        """Whether other programs' messages, or a queue of readings, are more than this process can take."""
+        topic, now = self.resolve_topic_name("driver/joint_states"), time.monotonic()
+        rate, delay = self._foreign / (now - self._counted), max(0.0, self._delay) if self._delay < np.inf else 0.0
+        self._counted, self._foreign, self._delay = now, 0, np.inf
+        values = {"foreign_messages_per_s": f"{rate:.0f}", "delay_s": f"{delay:.3f}"}
+        if rate > _MOST_FOREIGN:
+            senders = ", ".join(sorted(endpoints_of(self, topic).publisher_nodes()))
+            text = f"{topic} carries {rate:.0f} messages/s without joints of this robot"
+            return Status(WARN, f"{text}; its publishers: {senders}. End the one that sends them, or remap it", values)
+        if delay > _LATE:
+            text = f"readings of the wheels are processed {delay:.2f} s later than the promptest one"
+            return Status(WARN, f"{text}: this computer or its network is overloaded; end other programs", values)
+        return Status(OK, "readings are processed as they come", values)
 
     def _wheels_status(self) -> Status:
         silent, odometry = time.monotonic() - self._last_message, self._estimator.odometry
