@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from types import SimpleNamespace
 
 import pytest
@@ -47,6 +49,14 @@ def test_a_bringup_takes_a_pushed_namespace():
 def test_what_cannot_be_used_is_told_in_a_line():
     with pytest.raises(RuntimeError, match="frame_prefix.*gazebo"):
         started(loaded("bringup.launch.py"), robot="gazebo", frame_prefix="a/")
+
+
+def test_a_folder_of_the_sockets_that_is_not_ours_alone_is_told_in_a_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / f"youbot_dynamics_{os.getuid()}").touch()
+    with pytest.raises(RuntimeError, match=f"folder of the local sockets: got {tmp_path}.*set TMPDIR"):
+        started(loaded("bringup.launch.py"))
+    started(loaded("bringup.launch.py"), passive="true")  # it has no stop_base
 
 
 def test_the_first_vital_process_that_ends_ends_the_others_of_its_bringup_once():
