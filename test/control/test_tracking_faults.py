@@ -44,6 +44,16 @@ def test_late_messages_and_a_clock_that_is_set_right_are_no_jump() -> None:
         assert not any(feed(StampWatch(), [rate * PERIOD * k for k in range(30000)]))
 
 
+def test_a_queue_of_messages_shows_as_their_delay_behind_the_promptest_one_and_a_jump_does_not() -> None:
+    watch = StampWatch()
+    feed(watch, [0.002] * 100)
+    assert watch.delay == pytest.approx(0.0, abs=1e-4)
+    feed(watch, [0.302] * 50, 100)
+    assert watch.delay == pytest.approx(0.3, abs=2e-3)
+    feed(watch, [2.302] * 50, 150)  # the stamps went back by 2 s
+    assert watch.delay == pytest.approx(0.0, abs=2e-3)
+
+
 @pytest.mark.parametrize(
     ("size", "said"), [(0.13, "ahead by 0.13 s"), (3.0, "ahead by 3.00 s"), (-0.2, "back by 0.18")]
 )

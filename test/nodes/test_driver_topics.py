@@ -19,6 +19,7 @@ from youbot_dynamics.nodes._topic_graph import (  # noqa: E402
     WATCHED,
     Endpoint,
     TopicEndpoints,
+    contradicting_operators,
     driver_nodes,
     driver_on_cmd_vel,
     judge_graph,
@@ -81,6 +82,13 @@ def test_an_operator_with_the_other_twist_is_told_the_parameter(stamped):
     problem = type_mismatch(TopicEndpoints("/cmd_vel", (Endpoint("/joy", other), Endpoint("/nav", ours))), stamped)
     assert problem.startswith("/joy sends") and f"enable_stamped_cmd_vel to {str(not stamped).lower()}" in problem
     assert type_mismatch(TopicEndpoints("/cmd_vel", (Endpoint("/nav", ours),)), stamped) == ""
+
+
+def test_only_several_publishers_contradict_each_other_and_are_named():
+    joy, nav = Endpoint("/joy", TWIST), Endpoint("/nav", TWIST)
+    assert contradicting_operators(TopicEndpoints("/cmd_vel", (joy,))) == ""
+    assert contradicting_operators(TopicEndpoints("/cmd_vel")) == ""
+    assert "(/joy, /nav) two contradict" in contradicting_operators(TopicEndpoints("/cmd_vel", (nav, joy)))
 
 
 def healthy() -> dict[str, TopicEndpoints]:
