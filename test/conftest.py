@@ -27,6 +27,8 @@ ALLOWED_SKIP_REASONS = (
 )
 
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+# What is promised holds without a priority, which most users may not set, and which root would get here.
+os.environ.setdefault("YOUBOT_PRIORITY", "0")
 
 
 def own_domain() -> int:

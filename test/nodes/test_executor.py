@@ -28,7 +28,13 @@ from std_msgs.msg import Int64  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from youbot_dynamics.errors import ParameterError  # noqa: E402
-from youbot_dynamics.nodes._runtime import EXECUTOR, _enlarge_receive_buffers, make_executor, raise_priority  # noqa: E402
+from youbot_dynamics.nodes._runtime import (  # noqa: E402
+    EXECUTOR,
+    PRIORITY,
+    _enlarge_receive_buffers,
+    make_executor,
+    raise_priority,
+)
 
 pytestmark = pytest.mark.ros
 
@@ -293,23 +299,46 @@ def test_an_unknown_executor_is_refused(monkeypatch):
         make_executor()
 
 
-@pytest.mark.parametrize("asked", ["0", "100", "high", "-1", ""])
-def test_a_priority_that_is_none_is_refused(asked):
-    with pytest.raises(ParameterError, match="1 to 99"):
-        raise_priority(asked)
+@pytest.mark.parametrize("asked", ["99", "high", "-1", ""])
+def test_a_priority_that_is_none_is_refused(monkeypatch, asked):
+    monkeypatch.setenv(PRIORITY, asked)
+    with pytest.raises(ParameterError, match="0 to 98"):
+        raise_priority()
 
 
-def test_a_priority_is_taken_where_the_system_allows_it_and_told_where_not(monkeypatch):
+def refuse(*_: object) -> None:
+    raise PermissionError(1, "Operation not permitted")
+
+
+@pytest.mark.parametrize(("asked", "got"), [(None, 10), ("20", 20)])
+def test_all_threads_get_a_real_time_priority_without_being_asked(monkeypatch, asked, got):
     taken = []
-    monkeypatch.setattr("os.sched_setscheduler", lambda *what: taken.append(what[1:]))
-    assert "priority 20" in raise_priority("20")
-    assert {(policy, parameter.sched_priority) for policy, parameter in taken} == {(os.SCHED_FIFO, 20)}
+    monkeypatch.delenv(PRIORITY, raising=False)
+    if asked:
+        monkeypatch.setenv(PRIORITY, asked)
+    monkeypatch.setattr("os.sched_setscheduler", lambda *what: taken.append(what))
+    assert f"priority {got + 1} " in raise_priority(above=1)
+    assert {(policy, parameter.sched_priority) for _, policy, parameter in taken} == {(os.SCHED_FIFO, got + 1)}
+    assert {thread for thread, *_ in taken} >= {int(thread) for thread in os.listdir("/proc/self/task")}
 
-    def refused(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr("os.sched_setscheduler", refused)
-    assert "rtprio" in raise_priority("20")
+def test_a_priority_that_the_system_refuses_becomes_a_niceness_or_is_told(monkeypatch):
+    taken = []
+    monkeypatch.delenv(PRIORITY, raising=False)
+    monkeypatch.setattr("os.sched_setscheduler", refuse)
+    monkeypatch.setattr("os.setpriority", lambda *what: taken.append(what[1:]))
+    monkeypatch.setattr("youbot_dynamics.nodes._runtime.Path.write_text", lambda *_, **__: None)
+    assert all(word in raise_priority() for word in ("rtprio of 10", "niceness -10"))
+    assert (os.getpid(), -10) in taken
+    monkeypatch.setattr("os.setpriority", refuse)
+    assert "may delay this node" in raise_priority()
+
+
+def test_a_priority_of_0_asks_for_nothing(monkeypatch):
+    monkeypatch.setenv(PRIORITY, "0")
+    for call in ("os.sched_setscheduler", "os.setpriority"):
+        monkeypatch.setattr(call, refuse)
+    assert "usual priority" in raise_priority()
 
 
 NODE = """

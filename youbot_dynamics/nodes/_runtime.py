@@ -41,7 +41,8 @@ except AttributeError:  # an rclpy without it
 
 _ACKNOWLEDGE = 0.2  # [s] a last message may take
 EXECUTOR = "YOUBOT_EXECUTOR"  # environment variable: events, the default, or single_threaded
-PRIORITY = "YOUBOT_PRIORITY"  # environment variable: real-time priority of the nodes that move the base
+PRIORITY = "YOUBOT_PRIORITY"  # environment variable: real-time priority of the nodes that move the base; 0 for none
+_NICE = -10  # niceness, where the system refuses a real-time priority
 _TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"  # environment variable: what carries messages, in Fast DDS
 _RECEIVE_BUFFER = 4 * 1024 * 1024  # [B]
 _TOO_SMALL = 256 * 1024  # [B] a segment of shared memory of Fast DDS takes 512 kB
@@ -174,7 +175,7 @@ def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None
     """Make the nodes, spin them until a signal or an error, let each send its last message by `stop`, and exit.
 
     Exit code 0 after a signal, 1 after an error: one line for an error of the user's, a traceback for ours. Nodes that
-    are `driving` move the base: they get the priority in YOUBOT_PRIORITY.
+    are `driving` move the base: they get a higher priority, if possible.
     """
     nodes: Sequence[Node] = ()
 
@@ -185,8 +186,8 @@ def run(make_nodes: Callable[[], Sequence[Node]], driving: bool = False) -> None
             nodes = make_nodes()
         leave_imports_out_of_collection()
         release_compiler()
-        if driving and PRIORITY in os.environ:
-            nodes[0].get_logger().info(raise_priority(os.environ[PRIORITY]))
+        if driving:
+            nodes[0].get_logger().info(raise_priority())
         with make_executor(*nodes) as executor:
             while not flag.set:
                 executor.spin_once(timeout_sec=_WAKE)
@@ -246,22 +247,41 @@ def make_executor(*nodes: Node) -> EventsExecutor | SingleThreadedExecutor:
     return executor
 
 
-def raise_priority(priority: str) -> str:
-    """Run at a real-time priority (SCHED_FIFO) where the system allows it; a line about the outcome.
+def raise_priority(above: int = 0) -> str:
+    """Let this process run before others as far as the system allows; a line about what it got.
+
+    Its threads, those of DDS as well, get the real-time priority (SCHED_FIFO) of the environment variable
+    YOUBOT_PRIORITY, 10 by default, plus `above`; threads made later inherit it. Where that is refused it asks for
+    niceness -10, of its threads and of its session, since between sessions Linux compares theirs alone (autogroup).
+    The value 0 asks for nothing.
 
     Raises:
-        ParameterError: the priority is no number from 1 to 99.
+        ParameterError: the environment variable is no number from 0 to 98.
     """
-    if not priority.isdecimal() or not 1 <= int(priority) <= 99:
-        raise ParameterError(f"environment variable {PRIORITY}", got=priority, expected="a number from 1 to 99")
+    asked = os.environ.get(PRIORITY, "10")
+    if not asked.isdecimal() or not 0 <= int(asked) <= 98:
+        raise ParameterError(f"environment variable {PRIORITY}", got=asked, expected="a number from 0 to 98")
+    if int(asked) == 0:
+        return f"runs at the usual priority, as {PRIORITY} says"
+    priority = int(asked) + above
     try:
-        for thread in Path("/proc/self/task").iterdir():  # those of DDS as well
-            os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(int(priority)))
+        _of_each_thread(lambda thread: os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority)))
+        return f"runs at real-time priority {priority} (SCHED_FIFO)"
     except OSError as problem:
-        return (
-            f"no real-time priority: {problem.strerror}; it needs CAP_SYS_NICE or a limit rtprio of {priority} or more"
-        )
-    return f"runs at real-time priority {priority} (SCHED_FIFO)"
+        refusal = f"no real-time priority: {problem.strerror}; it needs CAP_SYS_NICE or a limit rtprio of {priority}"
+    try:
+        _of_each_thread(lambda thread: os.setpriority(os.PRIO_PROCESS, thread, _NICE))
+        with suppress(OSError):  # a kernel without
+            Path("/proc/self/autogroup").write_text(str(_NICE), encoding="ascii")
+    except OSError:
+        return f"{refusal}; a busy computer may delay this node"
+    return f"{refusal}; runs at niceness {_NICE}"
+
+
+def _of_each_thread(change: Callable[[int], None]) -> None:
+    for thread in os.listdir("/proc/self/task"):
+        with suppress(ProcessLookupError):  # it has ended meanwhile
+            change(int(thread))
 
 
 def leave_imports_out_of_collection() -> None:

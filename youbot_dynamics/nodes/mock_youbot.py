@@ -389,7 +389,7 @@ class MockYoubot(Node):
 
 def main() -> None:
     """Run the node."""
-    run(lambda: [MockYoubot()])
+    run(lambda: [MockYoubot()], driving=True)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from youbot_dynamics.nodes._runtime import (
     leave_imports_out_of_collection,
     make_executor,
     node_time,
+    raise_priority,
     without_shared_memory,
 )
 from youbot_dynamics.nodes.local_socket import LOST, GuardSocket
@@ -112,6 +113,8 @@ class StopBase(Node):
         """
         if not self._config["standby"]:
             return self._finish(self._config["wait"])
+        # Above the controller: one that keeps a core busy must not hold its guard up.
+        self.get_logger().info(raise_priority(above=1))
         guard, silence = GuardSocket(self), self._config["silence"]
         while not flag.set:
             self._executor.spin_once(_REPLY)
