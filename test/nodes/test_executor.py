@@ -306,7 +306,7 @@ def test_a_priority_that_is_none_is_refused(monkeypatch, asked):
         raise_priority()
 
 
-def refuse(*_: object) -> None:
+def forbid(*_: object) -> None:
     raise PermissionError(1, "Operation not permitted")
 
 
@@ -325,19 +325,19 @@ def test_all_threads_get_a_real_time_priority_without_being_asked(monkeypatch, a
 def test_a_priority_that_the_system_refuses_becomes_a_niceness_or_is_told(monkeypatch):
     taken = []
     monkeypatch.delenv(PRIORITY, raising=False)
-    monkeypatch.setattr("os.sched_setscheduler", refuse)
+    monkeypatch.setattr("os.sched_setscheduler", forbid)
     monkeypatch.setattr("os.setpriority", lambda *what: taken.append(what[1:]))
     monkeypatch.setattr("youbot_dynamics.nodes._runtime.Path.write_text", lambda *_, **__: None)
     assert all(word in raise_priority() for word in ("rtprio of 10", "niceness -10"))
     assert (os.getpid(), -10) in taken
-    monkeypatch.setattr("os.setpriority", refuse)
+    monkeypatch.setattr("os.setpriority", forbid)
     assert "may delay this node" in raise_priority()
 
 
 def test_a_priority_of_0_asks_for_nothing(monkeypatch):
     monkeypatch.setenv(PRIORITY, "0")
     for call in ("os.sched_setscheduler", "os.setpriority"):
-        monkeypatch.setattr(call, refuse)
+        monkeypatch.setattr(call, forbid)
     assert "usual priority" in raise_priority()
 
 

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, Header
+from std_msgs.msg import Float64MultiArray
 
-from youbot_dynamics.nodes._messages import joint_message, to_time, twist_message
+from youbot_dynamics.nodes._messages import nanoseconds
 from youbot_dynamics.nodes._runtime import COMMAND_QOS, acknowledged
+from youbot_dynamics.recording.message_types import joint_state_cdr, twist_cdr, twist_stamped_cdr
 from youbot_dynamics.robot import Robot
 
 _TYPES = {
@@ -46,11 +47,11 @@ class DriverOutput:
         """Send wheel speeds (n,) [rad/s] (ours: positive rolls forward) at `stamp` [s]."""
         speeds = self._signs * wheel_speeds
         if self.interface == "twist":
-            twist = twist_message(self._base.twist(wheel_speeds))
-            header = Header(stamp=to_time(stamp))
-            self.publisher.publish(TwistStamped(header=header, twist=twist) if self._stamped else twist)
+            twist = self._base.twist(wheel_speeds)
+            stamped = twist_stamped_cdr(nanoseconds(stamp), "", twist) if self._stamped else None
+            self.publisher.publish(stamped or twist_cdr(twist))
         elif self.interface == "joint_state":
-            self.publisher.publish(joint_message(stamp, self._names, velocity=speeds))
+            self.publisher.publish(joint_state_cdr(nanoseconds(stamp), self._names, velocity=speeds))
         else:
             self.publisher.publish(Float64MultiArray(data=speeds[self._order].tolist()))
 

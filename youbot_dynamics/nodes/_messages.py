@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import cos, isfinite, nan, sin
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,11 +38,16 @@ def seconds(stamp: Time) -> float:
     return stamp.sec + 1e-9 * stamp.nanosec
 
 
+def nanoseconds(stamp: float) -> int:
+    """Seconds as whole nanoseconds, for messages that are made as bytes."""
+    whole = int(stamp // 1)
+    return 1_000_000_000 * whole + round((stamp - whole) * 1e9)
+
+
 def to_time(stamp: float) -> Time:
     """Seconds as a message."""
-    whole = int(stamp // 1)
-    nanoseconds = round((stamp - whole) * 1e9)
-    return Time(sec=whole + nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
+    sec, nanosec = divmod(nanoseconds(stamp), 1_000_000_000)
+    return Time(sec=sec, nanosec=nanosec)
 
 
 def twist_vector(message: Twist | TwistStamped) -> Vector:
@@ -84,17 +90,31 @@ def twice(names: Sequence[str]) -> str:
     return f"{', '.join(repeated)} named twice in one message, which is refused" if repeated else ""
 
 
+def frame_of(data: bytes) -> str:
+    """Frame in the header of a serialised message."""
+    (size,) = struct.unpack_from("<I" if data[1] & 1 else ">I", data, 12)
+    return data[16 : 15 + size].decode("utf-8", "replace")
+
+
 def joint_positions(message: JointState, joints: Iterable[str]) -> tuple[Vector, Vector] | None:
     """Positions and velocities of the named joints, NaN where absent; None if it lacks one or `twice` names one."""
-    names = message.name
+    fields = of_joints(tuple(message.name), tuple(joints), message.position, message.velocity)
+    return None if fields is None else (fields[0], fields[1])
+
+
+def of_joints(names: tuple[str, ...], joints: tuple[str, ...], *fields: Sequence[float]) -> tuple[Vector, ...] | None:
+    """Values (n,) of `joints` in each field of a message with these names, as `joint_positions`."""
+    indices = _indices(names, joints)
+    if indices is None:
+        return None
+    return tuple(np.array([field[k] if k < len(field) else nan for k in indices]) for field in fields)
+
+
+@lru_cache(maxsize=16)
+def _indices(names: tuple[str, ...], joints: tuple[str, ...]) -> list[int] | None:
     if len(set(names)) < len(names) or not set(joints) <= set(names):
         return None
-    indices = [names.index(name) for name in joints]
-    position, velocity = (
-        np.array([values[k] if k < len(values) else nan for k in indices])
-        for values in (message.position, message.velocity)
-    )
-    return position, velocity
+    return [names.index(name) for name in joints]
 
 
 def joint_message(

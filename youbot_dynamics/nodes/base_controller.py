@@ -15,7 +15,7 @@ from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes._driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes._listening import listen
-from youbot_dynamics.nodes._messages import answer, joint_message, joint_positions, seconds, twist_vector
+from youbot_dynamics.nodes._messages import answer, joint_positions, nanoseconds, seconds, twist_vector
 from youbot_dynamics.nodes._parameters import FIND_ROLLER_PHASES, STAMPED_CMD_VEL, NodeParameters
 from youbot_dynamics.nodes._runtime import (
     COMMAND_QOS,
@@ -39,6 +39,7 @@ from youbot_dynamics.nodes._topic_graph import (
 )
 from youbot_dynamics.nodes.local_socket import ControllerSocket, claim
 from youbot_dynamics.parameters import Parameter, settings_table
+from youbot_dynamics.recording.message_types import joint_state_cdr
 from youbot_dynamics.warm_up import first_use
 
 TABLE = (
@@ -191,7 +192,7 @@ class BaseController(Node):
         """Send wheel speeds (n,): to the driver for the rollers to come; wheel_commands are the mean ones."""
         self._output.send(rolling_speeds, stamp)
         names = self._robot.driver.wheel_joints
-        self._wheel_commands.publish(joint_message(stamp, names, velocity=wheel_speeds))
+        self._wheel_commands.publish(joint_state_cdr(nanoseconds(stamp), names, velocity=wheel_speeds))
 
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self._enabled = request.data

@@ -4,27 +4,44 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from functools import partial
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from math import cos, sin
 
 import numpy as np
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry as OdometryMessage
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
+from youbot_dynamics.arrays import Vector
 from youbot_dynamics.control.tracking_run import StampWatch
 from youbot_dynamics.estimation import odometry as core
 from youbot_dynamics.estimation.response_monitor import Figure, ResponseMonitor
+from youbot_dynamics.kinematics.planar import covariance_in_space
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Growth, Status
-from youbot_dynamics.nodes._listening import listen
-from youbot_dynamics.nodes._messages import answer, joint_message, joint_positions, odometry_message, seconds, twice
+from youbot_dynamics.nodes._listening import listen, listen_joints
+from youbot_dynamics.nodes._messages import (
+    answer,
+    frame_of,
+    joint_message,
+    nanoseconds,
+    of_joints,
+    seconds,
+    to_time,
+    twice,
+)
 from youbot_dynamics.nodes._parameters import FIND_ROLLER_PHASES, FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, LATCHED_QOS, STATE_QOS, TF_QOS, node_time, run
 from youbot_dynamics.nodes._topic_graph import endpoints_of
 from youbot_dynamics.nodes.trajectory_tracker import TrajectoryTracker
 from youbot_dynamics.parameters import Parameter, settings_table
+from youbot_dynamics.recording.message_types import joint_state_cdr, odometry_cdr
+from youbot_dynamics.recording.series import JointSample, JointSamples
 from youbot_dynamics.warm_up import first_use, use_odometry
 
 STABILIZE = Parameter(
@@ -57,6 +74,12 @@ _LATE = 0.1  # [s] by which all readings of a second may be delayed: five period
 _SILENCE = 0.5  # [s] without a message after which the topic counts as silent
 _AXES = ("x", "y", "yaw")
 _FIGURES = (("delay", 1e3, "ms", 1), ("gain", 1.0, "", 3), ("lag", 1e3, "ms", 0))  # field, factor, unit, decimals
+
+
+@lru_cache(maxsize=16)
+def _signs_of(names: tuple[str, ...], joints: tuple[str, ...], signs: tuple[float, ...]) -> Vector:
+    """Signs (k,) of all joints of a message, those of other joints 1."""
+    return np.array([signs[joints.index(name)] if name in joints else 1.0 for name in names])
 
 
 class OdometryNode(Node):
@@ -102,9 +125,10 @@ class OdometryNode(Node):
         self.create_service(Trigger, "~/reset_odometry", self._on_reset)
         if not self.config["stabilize"]:
             self.create_subscription(JointState, "trajectory_tracker/error", self._on_tracking, STATE_QOS)
-        listen(self, JointState, "driver/joint_states", self._on_joint_states, DRIVER_QOS)
+        self._samples = JointSamples(lambda data: deserialize_message(data, JointState))
+        listen(self, JointState, "driver/joint_states", self._on_joint_states, DRIVER_QOS, raw=True)
         self.create_subscription(Imu, "imu", self._on_imu, IMU_QOS)
-        self.create_subscription(JointState, "wheel_commands", self._on_wheel_commands, STATE_QOS)
+        listen_joints(self, "wheel_commands", self._on_wheel_commands, STATE_QOS)
         Diagnostics(self, self._report)
 
     def _make_tf(self):
@@ -123,18 +147,24 @@ class OdometryNode(Node):
     def _on_tracking(self, message: JointState) -> None:
         self._last_tracking = time.monotonic()
 
-    def _on_joint_states(self, message: JointState) -> None:
-        if problem := twice(message.name):
+    def _on_joint_states(self, data: bytes) -> None:
+        """Pass joint states on, with the signs of the wheels corrected, and take the wheels; no other bytes."""
+        try:
+            sample = self._samples(data)
+        except RuntimeError:  # rclpy does not export its RMWError
+            return
+        if problem := twice(sample.names):
             self._twice = problem, time.monotonic()
             return
-        picked = joint_positions(message, self._names)
-        self._correct_signs(message)
-        self._joint_states.publish(message)
+        fields = [np.frombuffer(field) for field in sample[2:]]
+        self._joint_states.publish(self._with_our_signs(data, sample, fields))
+        picked = of_joints(sample.names, self._names, *(field.tolist() for field in fields[:2]))
         if picked is None:
-            self._foreign += self._known.isdisjoint(message.name)
+            self._foreign += self._known.isdisjoint(sample.names)
             return
         self._last_message = time.monotonic()
-        stamp = seconds(message.header.stamp)
+        whole, part = divmod(sample.stamp, 1_000_000_000)
+        stamp = whole + 1e-9 * part
         self._stamps.take(self._clock_time(), stamp)
         self._delay = min(self._delay, self._stamps.delay)
         position, velocity = picked[0] * self._position_sign, picked[1] * self._velocity_sign
@@ -158,39 +188,40 @@ class OdometryNode(Node):
         if message.angular_velocity_covariance[0] != _NO_RATES:
             self._estimator.take_rate(seconds(message.header.stamp), message.angular_velocity.z)
 
-    def _on_wheel_commands(self, message: JointState) -> None:
+    def _on_wheel_commands(self, stamp: float, names: tuple[str, ...], *fields: Sequence[float]) -> None:
         """Take the commands for the response of the running drive; speeds that are not finite are refused."""
-        picked = joint_positions(message, self._names)
+        picked = of_joints(names, self._names, fields[1])
         if picked is None:
             return
-        stamp, speeds = seconds(message.header.stamp), picked[1]
+        speeds = picked[0]
         if self.tracker is not None:
             self.tracker.take_sent(stamp, speeds)
         if np.all(np.isfinite(speeds)):
             self._monitor.sent(stamp, self._base.twist(speeds))
 
-    def _correct_signs(self, message: JointState) -> None:
-        """Let every wheel turn positive when it rolls forward."""
-        for k, name in enumerate(message.name):
-            if name in self._names:
-                wheel = self._names.index(name)
-                if k < len(message.position):
-                    message.position[k] *= self._position_sign[wheel]
-                for channel in (message.velocity, message.effort):
-                    if k < len(channel):
-                        channel[k] *= self._velocity_sign[wheel]
+    def _with_our_signs(self, data: bytes, sample: JointSample, fields: Sequence[Vector]) -> bytes:
+        """Message in which every wheel turns positive when it rolls forward; one without wheels stays as it is."""
+        driver, names = self._robot.driver, sample.names
+        if not any(name in self._names for name in names):
+            return data
+        kinds = (driver.position_sign, driver.velocity_sign, driver.velocity_sign)
+        position, velocity, effort = (field.copy() for field in fields)
+        for field, signs in zip((position, velocity, effort), kinds, strict=True):
+            field[: len(names)] *= _signs_of(names, self._names, signs)[: len(field)]
+        return joint_state_cdr(sample.stamp, names, position, velocity, effort, frame_of(data))
 
     def _publish(self, state: core.OdometryState) -> None:
-        estimate = state.pose, state.twist, state.covariance, state.twist_covariance
-        message = odometry_message(state.stamp, self._frame, self._child, *estimate)
-        self._odom.publish(message)
+        covariances = covariance_in_space(state.covariance), covariance_in_space(state.twist_covariance)
+        names = self._frame, self._child
+        self._odom.publish(odometry_cdr(nanoseconds(state.stamp), *names, state.pose, state.twist, *covariances))
         if self.tracker is not None:
             self.tracker.take_odometry(state.stamp, state.pose)
         if self._tf is not None:
-            transform = TransformStamped(header=message.header, child_frame_id=self._child)
-            transform.transform.translation.x = message.pose.pose.position.x
-            transform.transform.translation.y = message.pose.pose.position.y
-            transform.transform.rotation = message.pose.pose.orientation
+            header = Header(stamp=to_time(state.stamp), frame_id=self._frame)
+            transform = TransformStamped(header=header, child_frame_id=self._child)
+            place, turn = transform.transform.translation, transform.transform.rotation
+            place.x, place.y, half = state.pose[0], state.pose[1], 0.5 * state.pose[2]
+            turn.z, turn.w = sin(half), cos(half)
             self._tf.publish(self._tf.msg_type(transforms=[transform]))
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

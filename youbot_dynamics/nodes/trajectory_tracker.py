@@ -20,7 +20,7 @@ from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.nodes import _messages as messages
 from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes._listening import listen
-from youbot_dynamics.nodes._messages import answer, joint_positions, seconds, twist_message
+from youbot_dynamics.nodes._messages import answer, joint_positions, seconds
 from youbot_dynamics.nodes._parameters import FRAME_TABLE, STAMPED_CMD_VEL, NodeParameters
 from youbot_dynamics.nodes._runtime import (
     COMMAND_QOS,
@@ -39,6 +39,7 @@ from youbot_dynamics.nodes._trajectory_message import (
     stamp_text,
 )
 from youbot_dynamics.parameters import settings_table
+from youbot_dynamics.recording.message_types import joint_state_cdr, twist_cdr
 from youbot_dynamics.warm_up import first_use, use_tracker
 
 TABLE = (
@@ -194,11 +195,11 @@ class TrajectoryTracker(Node):
         if command.given_up:
             self._ended(command.given_up)
             return
-        self._commands.publish(twist_message(command.twist))
+        self._commands.publish(twist_cdr(command.twist))
         if (state := command.state) is None:
             return
-        error = messages.joint_message(command.pose_stamp, _AXES, position=state.error, velocity=state.error_rate)
-        self._error.publish(error)
+        stamp = messages.nanoseconds(command.pose_stamp)
+        self._error.publish(joint_state_cdr(stamp, _AXES, position=state.error, velocity=state.error_rate))
         if state.finished:
             self._status = Status(OK, "the last trajectory was followed to its end")
             self.get_logger().info("trajectory finished")

@@ -200,10 +200,13 @@ def _add(data: bytearray, values: ArrayLike, counted: bool = False) -> None:
 
 def _head(stamp_ns: int, frame_id: str, *lists: tuple[str, ...]) -> bytearray:
     """Header of a message, and lists of texts after it, filled up to a multiple of 4 bytes."""
-    data = bytearray(_LITTLE_ENDIAN + struct.pack("<iI", *divmod(int(stamp_ns), 1_000_000_000)) + _text(frame_id))
-    for texts in lists:
-        data += struct.pack("<I", len(texts)) + b"".join(map(_text, texts))
-    return data
+    stamp = struct.pack("<iI", *divmod(int(stamp_ns), 1_000_000_000))
+    return bytearray(_LITTLE_ENDIAN + stamp + _texts(frame_id, *lists))
+
+
+@lru_cache(maxsize=64)
+def _texts(frame_id: str, *lists: tuple[str, ...]) -> bytes:
+    return _text(frame_id) + b"".join(struct.pack("<I", len(texts)) + b"".join(map(_text, texts)) for texts in lists)
 
 
 @lru_cache(maxsize=64)
