@@ -13,6 +13,7 @@ import resource
 import socket
 import stat
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -333,4 +334,5 @@ def steady_timer(node: Node, period: float, callback: Callable[[], None]) -> Tim
 
 def node_time(node: Node) -> float:
     """Time of a node's own clock [s], which stamps are compared with."""
-    return 1e-9 * node.get_clock().now().nanoseconds
+    clock = node.get_clock()  # which takes as long as decoding a message, and without simulated time is the system's
+    return 1e-9 * clock.now().nanoseconds if clock.ros_time_is_active else time.time()

@@ -9,7 +9,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 import rclpy
@@ -60,9 +59,6 @@ class CheckDriver(Node):
         config = NodeParameters(self, TABLE)
         self._driver = config.robot().driver
         self._window: float = config["window"]
-        # The node's clock takes as long as decoding a message; without simulated time it is that of the system.
-        simulated: bool = self.get_parameter("use_sim_time").value
-        self._clock_time: Callable[[], float] = partial(node_time, self) if simulated else time.time
         depth = int(_RATE * self._window)
         self._wheels: deque[tuple] = deque(maxlen=depth)
         self._arm: deque[tuple] = deque(maxlen=depth)
@@ -87,7 +83,7 @@ class CheckDriver(Node):
         return not (self._received or self._odometry)
 
     def _times(self, stamp: float) -> tuple[float, float, float]:
-        return stamp, self._clock_time(), time.monotonic()
+        return stamp, node_time(self), time.monotonic()
 
     def _on_joints(self, stamp: float, names: tuple[str, ...], *fields: Sequence[float]) -> None:
         times = self._times(stamp)

@@ -187,7 +187,8 @@ class BagWriter:
             RecordingError: the topic is unknown, the receive time [ns] is negative, or the disk write fails.
         """
         self._check_open()
-        if topic not in self._topics or received_ns < 0:
+        announced = self._topics.get(topic)
+        if announced is None or received_ns < 0:
             raise RecordingError(
                 f"topic {topic} of {self._folder}",
                 got=f"a message at {received_ns} ns",
@@ -195,8 +196,8 @@ class BagWriter:
                 remedy="announce the topic with add_topic and give its receive time",
             )
         with self._disk():
-            self._writer.add_message(self._topics[topic].channel, received_ns, cdr, received_ns)
-        self._topics[topic].count += 1
+            self._writer.add_message(announced.channel, received_ns, cdr, received_ns)
+        announced.count += 1
         self._first = received_ns if self._first is None else min(self._first, received_ns)
         self._last = max(self._last, received_ns)
         if self._pending_since is None:
