@@ -20,8 +20,8 @@ from bench.live_stack import DRIVING, NODES, Figures, drive
 
 DRIVES = 3
 OURS, BARE = "ours", "bare nodes"
-SHARES = {"recorder": 0.12, "arm_ekf": 0.10, "check_driver": 0.02, "identification": 0.02}  # of a core, at most
-TOGETHER, MEMORY, DEAREST = 0.20, 250.0, 1.5  # of a core; [MB]; times the bare nodes
+SHARES = {"recorder": 0.07, "arm_ekf": 0.06, "check_driver": 0.02, "identification": 0.02}  # of a core, at most
+TOGETHER, MEMORY, DEAREST = 0.15, 250.0, 1.5  # of a core; [MB]; times the bare nodes
 
 Column = Callable[[Figures], float]
 
