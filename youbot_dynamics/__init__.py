@@ -6,6 +6,9 @@ used: the import itself costs nothing. Everything else is found under the module
 
 from __future__ import annotations
 
+from youbot_dynamics import interrupts as interrupts  # the first: Ctrl-C may come while the others are imported
+
+# isort: split
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -142,7 +142,12 @@ def write_atomically(path: Path | str, content: str | bytes, *, durable: bool = 
 
 def occupied(folder: Path) -> bool:
     """Whether something is there that is no empty folder."""
-    return folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    return os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir()))
+
+
+def lying_in(folder: Path, *names: str) -> list[str]:
+    """Those of some names that are taken in a folder, by a link to nothing too."""
+    return [name for name in names if os.path.lexists(folder / name)]
 
 
 def check_folder(folder: Path, taken: bool, refusal: YoubotDynamicsError) -> None:

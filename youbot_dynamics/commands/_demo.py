@@ -66,9 +66,10 @@ def demo(out: Path, seed: int, robot_file: Path | None = None) -> int:
         YoubotDynamicsError: a step failed; the message names the log to read.
     """
     began = time.monotonic()
+    robot = load_robot(robot_file=robot_file)
     with folder_of_demo(out, seed):
         warm_up()
-        code = _story(out, seed, robot_file)
+        code = _story(out, seed, robot, robot_file)
     announce(f"{out / 'report.html'} shows the results; took {time.monotonic() - began:.0f} s")
     return code
 
@@ -98,10 +99,9 @@ def folder_of_demo(out: Path, seed: int) -> Iterator[None]:
         yield
 
 
-def _story(out: Path, seed: int, robot_file: Path | None) -> int:
+def _story(out: Path, seed: int, robot: Robot, robot_file: Path | None) -> int:
     """Drive, identify, drive again, compare, print."""
     environment = private_network()
-    robot = load_robot(robot_file=robot_file)
     title = f"youbot demo: digital twin of {robot.robot_id}, seed {seed} (simulated, not a robot)"
     with steps(title) as step:
         with twin(out, environment, OPEN_LOOP_SETTINGS, None, robot_file):

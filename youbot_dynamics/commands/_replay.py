@@ -19,7 +19,7 @@ from youbot_dynamics.errors import ParameterError, RecordingError
 from youbot_dynamics.estimation.arm_estimator import ArmMessages, Message
 from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.replay import ArmLog, ArmReplay, MotorReadings, replay_arm
-from youbot_dynamics.files import check_folder, occupied, write_atomically, written_together
+from youbot_dynamics.files import check_folder, lying_in, write_atomically, written_together
 from youbot_dynamics.identification.reading import (
     Opened,
     Options,
@@ -206,10 +206,11 @@ def replay_command(given: argparse.Namespace) -> int:
     """
     topics = named_topics(given.topic, _TOPIC_ROLES)
     if given.out is not None:
-        got, expected = "a folder with the estimates of an earlier replay", "a folder without estimates/"
-        remedy = "choose another --out, or remove that folder"
+        present = lying_in(given.out, _BAG, "report.html")
+        got, expected = f"a folder with {' and '.join(present)} in it", "a folder without an earlier result"
+        remedy = "choose another --out, or move these away"
         refusal = RecordingError(f"--out {given.out}", got=got, expected=expected, remedy=remedy)
-        check_folder(given.out, occupied(given.out / _BAG), refusal)
+        check_folder(given.out, bool(present), refusal)
     robot, settings = read_node(given.result_file, given.params_file, robot_path(given.robot_file))
     with steps("youbot replay") as step:
         step("reading")

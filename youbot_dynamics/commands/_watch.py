@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +33,8 @@ _FILES = {
 _POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:"
 _OLD = 3.0  # [s] after which a topic counts as silent; /diagnostics comes once a second
 _AT_LEAST = 2.0  # [s] between two events if nothing changes, so that the server notices a closed page
+_REQUEST = 5.0  # [s] for a request and its answer; of a live page, for each event
+_MOST = 32  # connections at a time, each of which takes a thread: an open page keeps one
 _WINDING = ".winding_degC"  # end of a key of the status of arm_ekf
 
 
@@ -150,6 +154,31 @@ class Server(ThreadingHTTPServer):
         self._changed = threading.Condition()
         self._text, self._count, self._ended, self._sent = "", 0, False, 0.0
         self.readers = 0  # open pages
+        self._until: dict[socket.socket, float] = {}  # when a connection is closed, by the steady clock [s]
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Take a connection if there are not too many."""
+        if len(self._until) >= _MOST:
+            return False
+        self._until[request] = time.monotonic() + _REQUEST
+        return True
+
+    def service_actions(self) -> None:
+        """Close what has taken too long, in whatever small pieces; `serve_forever` calls this twice a second."""
+        for request, until in list(self._until.items()):
+            if time.monotonic() > until:
+                with suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection."""
+        self._until.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing about a connection that the other end broke."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
     def show(self, node: Watch) -> None:
         """Send the live data to the open pages."""
@@ -162,8 +191,9 @@ class Server(ThreadingHTTPServer):
                 self._text, self._count, self._sent = text, self._count + 1, now
                 self._changed.notify_all()
 
-    def join(self) -> int:
-        """Count one more open page; the number of the last event."""
+    def join(self, request: Any) -> int:
+        """Count one more open page, whose connection stays; the number of the last event."""
+        self._until[request] = np.inf
         with self._changed:
             self.readers, self._text = self.readers + 1, ""
             return self._count
@@ -192,6 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers GET for the files of the page and for /live, a stream of server-sent events."""
 
     server: Server
+    timeout = _REQUEST
 
     def do_GET(self) -> None:
         # A page of another name that resolves to this address (DNS rebinding) must not read the data.
@@ -215,7 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self) -> None:
         self._head("text/event-stream")
-        count = self.server.join()
+        count = self.server.join(self.connection)
         try:
             while True:
                 text, count = self.server.next(count)

@@ -15,7 +15,7 @@ from pathlib import Path
 from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, new_folder, option_words, positive
 from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
-from youbot_dynamics.files import check_folder, read_text, write_atomically
+from youbot_dynamics.files import check_folder, lying_in, read_text, write_atomically
 from youbot_dynamics.identification.excitation import check_size
 from youbot_dynamics.identification.pipeline import compare, fleet_worker, identify
 from youbot_dynamics.identification.reading import ROLES, Options, named_topics
@@ -28,6 +28,8 @@ from youbot_dynamics.report import changes_page, changes_shown, write_outputs
 from youbot_dynamics.resources import EXCITATION, robot_path
 from youbot_dynamics.robot import load_robot
 
+_OUTPUTS = ("result.json", "result.yaml", "report.html", "exports")
+
 
 def identify_command(given: argparse.Namespace) -> int:
     """Run the command; return 3 if a value is not identifiable.
@@ -36,13 +38,17 @@ def identify_command(given: argparse.Namespace) -> int:
         YoubotDynamicsError: a recording, option or folder cannot be used.
     """
     only = chosen_stages("--only", given.only)
+    earlier, present = (given.out / "result.json").exists(), lying_in(given.out, *_OUTPUTS)
     got, remedy = "the result of an earlier identification in it", "name another one, or add --overwrite"
+    if not earlier:
+        got, remedy = f"{' and '.join(present)} in it, of something else", "name another one, or move these away"
     refusal = RecordingError(f"--out {given.out}", got=got, expected="a folder without one", remedy=remedy)
-    check_folder(given.out, (given.out / "result.json").exists() and not given.overwrite, refusal)
+    check_folder(given.out, bool(present) and not (earlier and given.overwrite), refusal)
     options = Options(named_topics(given.topic, ROLES), given.columns, given.pose_topic, _spans(given.motors_off))
     robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
-    with steps("youbot identify") as step, fleet_worker(given.bags, given.scheduler, step.count) as worker:
-        identification = identify(given.bags, robot, options, step, only=only, worker=worker)
+    with steps("youbot identify") as step:
+        with fleet_worker(given.bags, given.scheduler, step.count, given.trust_scheduler) as worker:
+            identification = identify(given.bags, robot, options, step, only=only, worker=worker)
         better = identification.result.applied_to(robot)
         if identification.paths:
             step("simulating the stabilised drives")
@@ -69,6 +75,10 @@ def compare_command(before: Path, after: Path, out: Path) -> int:
         YoubotDynamicsError: a result cannot be read, or the page cannot be written.
     """
     old, new = (read_result(place / "result.json" if place.is_dir() else place) for place in (before, after))
+    report = lying_in(out, "report.html") and lying_in(out, "result.json", "estimates")
+    got, expected = f"{' and '.join(report)} in it, to which its report.html belongs", "a folder of its own"
+    refusal = RecordingError(f"--out {out}", got=got, expected=expected, remedy="name another one")
+    check_folder(out, bool(report), refusal)
     table = changes_shown(old, new)
     print_rows(f"from {before} to {after}", table)
     for note in table.notes:

@@ -20,9 +20,9 @@ from youbot_dynamics.bringup_plan import (
     namespace_arguments,
     option_words,
 )
-from youbot_dynamics.commands import INTERRUPTED, imported
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, did_you_mean, missing_package
 from youbot_dynamics.identification.stages import STAGES
+from youbot_dynamics.interrupts import INTERRUPTED, finished, imported, run
 from youbot_dynamics.resources import ARM_EXCITATION, robot_path
 
 _ROBOT_FILE = (
@@ -161,8 +161,13 @@ def _add_identify(verbs) -> None:
     parser.add_argument("--columns", default="", help=_COLUMNS)
     _add_robot_files(parser)
     parser.add_argument(
-        "--scheduler", default="", metavar="ADDRESS", help="dask scheduler whose workers read the recordings"
+        "--scheduler",
+        default="",
+        metavar="ADDRESS",
+        help="dask scheduler whose workers read the recordings: HOST:PORT on this machine, or tls://HOST:PORT",
     )
+    trust = "let a scheduler on another machine answer without TLS; it, and others in the network, can run code here"
+    parser.add_argument("--trust-scheduler", action="store_true", help=trust)
     parser.add_argument("--overwrite", action="store_true", help="replace the result of an earlier identification")
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
 
@@ -355,8 +360,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit with its exit code."""
     given = _parse(sys.argv[1:] if arguments is None else arguments)
     try:
-        imported()
-        code = _run(given)
+        code = run(_run, given)
     except YoubotDynamicsError as problem:
         print(f"error: {problem}", file=sys.stderr)
         code = 1
@@ -375,6 +379,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         code = INTERRUPTED
+    finished()
     sys.exit(code)
 
 
@@ -400,15 +405,15 @@ def _run(given: argparse.Namespace) -> int:
 
         with first_use(announce):
             if given.verb == "identify":
-                from youbot_dynamics.commands.identify import identify_command
-
-                return identify_command(given)
-            from youbot_dynamics.commands._replay import replay_command
-
-            return replay_command(given)
+                from youbot_dynamics.commands.identify import identify_command as command
+            else:
+                from youbot_dynamics.commands._replay import replay_command as command
+            imported()
+            return command(given)
     if given.verb == "compare":
         from youbot_dynamics.commands.identify import compare_command
 
+        imported()
         return compare_command(given.before, given.after, given.out)
     if given.verb in ("bringup", "demo", "try"):
         _need_ros()
@@ -419,20 +424,24 @@ def _run(given: argparse.Namespace) -> int:
     if given.verb == "warm-up":
         from youbot_dynamics.commands._warm_up import warm_up
 
+        imported()
         return warm_up()
     if given.verb == "demo":
         from youbot_dynamics.commands._demo import demo
 
+        imported()
         return demo(given.out, given.seed, robot_path(given.robot_file))
     if given.verb == "try":
         from youbot_dynamics.commands._demo import try_twin
 
+        imported()
         return try_twin(given.out, given.seed)
     if given.verb == "play":
         from youbot_dynamics.commands._excitation import check_numbers, write_excitation
 
         given.duration, given.room = check_numbers(given)
         if given.write is not None:
+            imported()
             return write_excitation(given)
     ros = _ros_arguments(given)
     if given.verb != "calibrate" or given.bag is None:
@@ -440,6 +449,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.verb == "calibrate":
         from youbot_dynamics.commands._calibrate import calibrate_command
 
+        imported()
         return calibrate_command(given, ros)
     if given.verb == "check-driver":
         from youbot_dynamics.commands._check_driver import check_driver_command
@@ -476,7 +486,12 @@ def _need_ros() -> None:
 def _ros_arguments(given: argparse.Namespace) -> list[str]:
     tokens = list(namespace_arguments(given.namespace))
     robot, file = robot_path(getattr(given, "robot_file", "")), getattr(given, "params_file", None)
-    tokens += file_arguments(robot, existing_file("params_file", str(file)) if file is not None else None)
+    own = existing_file("params_file", str(file)) if file is not None else None
+    if robot is not None or own is not None:  # rcl takes a text for a file without parameters: the youBot
+        from youbot_dynamics.robot import load_robot
+
+        load_robot(params_file=own, robot_file=robot)
+    tokens += file_arguments(robot, own)
     return ["--ros-args", *tokens] if tokens else []
 
 

@@ -19,7 +19,7 @@ from rclpy.parameter_client import AsyncParameterClient
 
 from youbot_dynamics import __version__
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.files import occupied
+from youbot_dynamics.files import check_folder, occupied
 from youbot_dynamics.nodes._runtime import parse, run, steady_timer
 from youbot_dynamics.nodes._topic_recorder import TopicRecorder
 from youbot_dynamics.nodes.local_socket import LOST, notify
@@ -179,8 +179,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--wait", type=float, default=math.inf, help="how long to wait for a publisher [s]")
     given = parse(parser, arguments)
     folder = Path(given.out)
-    if occupied(folder):
-        problem = RecordingError(str(folder), got="an existing file or folder", remedy="choose another --out")
+    try:
+        refusal = RecordingError(str(folder), got="an existing file or folder", remedy="choose another --out")
+        check_folder(folder, occupied(folder), refusal)
+    except RecordingError as problem:
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(1)
     run(lambda: [Recorder(folder, given.topics, given.wait)])

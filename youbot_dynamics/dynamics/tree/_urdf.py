@@ -184,6 +184,11 @@ def _parse(path_or_text: str | Path, limit: int) -> tuple[ElementTree.Element, s
         source = Path(name).name
         shown = name if len(name) <= _LONGEST_PATH else f"{name[:_LONGEST_PATH]}..."
         content = read_bytes(name, ModelError, f"URDF file {shown}", "a file that can be read", limit)
+    # In any encoding that expat takes: of UTF-16 the null bytes are left out, the others have ASCII in them.
+    raw = content.encode(errors="replace") if isinstance(content, str) else content.replace(b"\0", b"")
+    if b"<!DOCTYPE" in raw:
+        got, remedy = "<!DOCTYPE, which can declare entities that fill the memory", "remove it"
+        raise ModelError(source, got=got, expected="a URDF without it", remedy=remedy)
     try:
         root = ElementTree.fromstring(content)
     except (ElementTree.ParseError, LookupError, ValueError) as problem:  # the last two: an unknown encoding

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from youbot_dynamics import __version__
+from youbot_dynamics.arrays import excerpt
 from youbot_dynamics.errors import (
     ParameterError,
     RecordingError,
@@ -38,7 +39,10 @@ _AHEAD = 256  # tasks submitted at a time, so that results do not fill the memor
 
 @contextmanager
 def fleet_worker(
-    paths: Sequence[Path], scheduler: str, counted: Callable[[int, int], None] = lambda finished, count: None
+    paths: Sequence[Path],
+    scheduler: str,
+    counted: Callable[[int, int], None] = lambda finished, count: None,
+    trusted: bool = False,
 ) -> Iterator[Worker]:
     """Yield a worker: this process for few recordings, one process per core for many, or a dask cluster.
 
@@ -46,18 +50,27 @@ def fleet_worker(
 
     Args:
         paths: recordings, or folders with recordings.
-        scheduler: address of a dask scheduler, such as "tcp://10.0.0.7:8786"; "" for this machine. Its workers must
-            see the recordings under the same paths, and have this version of the package.
+        scheduler: address of a dask scheduler, such as "tls://10.0.0.7:8786" with the certificates of dask's own
+            configuration; "" for this machine. Its workers must see the recordings under the same paths, and have
+            this version of the package.
         counted: called with the number of finished recordings and their total number in each phase.
+        trusted: whether the scheduler may be on another machine without TLS. Whoever answers can run code here.
 
     Raises:
         RecordingError: a path does not exist.
         ResourceError: a scheduler is given, but the package `distributed` is not installed.
-        ParameterError: no scheduler with workers answers at the address.
+        ParameterError: no scheduler with workers answers at the address, or it is not trusted.
     """
     if scheduler:
-        with _client_of(scheduler) as client:
-            yield _counted(DaskWorker(client, f"--scheduler {scheduler}"), counted)
+        thing = f"--scheduler {scheduler}"
+        with _silent(), _client_of(scheduler, thing, trusted) as client:
+            try:
+                yield _counted(DaskWorker(client, thing), counted)
+            except YoubotDynamicsError:
+                raise
+            except Exception as problem:  # whatever a foreign answer leads to
+                got, remedy = f"answers that cannot be used ({_named(problem)})", "restart the workers, or omit it"
+                raise ResourceError(thing, got=got, expected="what its workers read", remedy=remedy) from None
         return
     count, cores = len(expand(paths)), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     if count < _WORTH_A_FLEET or cores < 2 or importlib.util.find_spec("distributed") is None:
@@ -84,7 +97,33 @@ def _counted(worker: Worker, counted: Callable[[int, int], None]) -> Worker:
 
 
 @contextmanager
-def _client_of(address: str) -> Iterator[Client]:
+def _silent() -> Iterator[None]:
+    """Let dask log nothing: it prints a traceback about what it cannot read."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def _named(problem: BaseException) -> str:
+    return f"{type(problem).__name__}: {problem}"
+
+
+def _on_this_machine(host: str) -> bool:
+    """Whether each address of a host belongs to this machine: only then a socket can be bound to it."""
+    for family, kind, _, _, place in socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM):
+        with socket.socket(family, kind) as probe:
+            try:
+                probe.bind(place)
+            except OSError:
+                return False
+    return True
+
+
+@contextmanager
+def _client_of(address: str, thing: str, trusted: bool) -> Iterator[Client]:
     """Connect to a scheduler with suitable workers."""
     if importlib.util.find_spec("distributed") is None:
         raise missing_package("distributed", "--scheduler", "dask's package for clusters")
@@ -92,17 +131,29 @@ def _client_of(address: str) -> Iterator[Client]:
     from distributed.comm import parse_address, parse_host_port
     from distributed.comm.registry import get_backend
 
-    thing = f"--scheduler {address}"
+    expected = "a dask scheduler, HOST:PORT"
     start = "start one with: dask scheduler; or omit --scheduler to use this machine"
     try:
         scheme, location = parse_address(address)
         get_backend(scheme)
+        place = parse_host_port(location)
+        if scheme == "tls":
+            expected = "a dask scheduler, HOST:PORT, with a certificate of the same CA as in dask's configuration"
+        elif not trusted and not _on_this_machine(place[0]):
+            got, remedy = "another machine without TLS", "use tls:// (docs/scaling.md), or add --trust-scheduler"
+            expected = "one that is known: whoever answers can run code here"
+            raise ParameterError(thing, got=got, expected=expected, remedy=remedy)
         # A client that finds nobody leaves its thread behind; so ask first whether anybody listens there.
-        socket.create_connection(parse_host_port(location), timeout=_ANSWER).close()
+        socket.create_connection(place, timeout=_ANSWER).close()
         client = Client(address, timeout=_ANSWER)
-    except (OSError, ValueError, TimeoutError, asyncio.TimeoutError) as problem:
-        got = f"no answer within {_ANSWER:g} s" if isinstance(problem, OSError) else str(problem) or "no answer"
-        raise ParameterError(thing, got=got, expected="a dask scheduler, HOST:PORT", remedy=start) from None
+    except YoubotDynamicsError:
+        raise
+    except Exception as problem:  # another protocol may lead to any
+        waited = isinstance(problem, (ConnectionError, TimeoutError, asyncio.TimeoutError)) or "Timed out" in str(
+            problem
+        )
+        got = f"no answer within {_ANSWER:g} s" if waited else _named(problem)
+        raise ParameterError(thing, got=got, expected=expected, remedy=start) from None
     with client:
         try:
             client.wait_for_workers(1, timeout=_FIRST_WORKER)
@@ -244,10 +295,11 @@ def _result(task: Task, future: Future) -> Extracted | None:
     problem = future.exception()
     if problem is None:
         extracted: Extracted = future.result()
+        if not isinstance(extracted, Extracted) or extracted.number != task.number:
+            raise TypeError(f"{excerpt(extracted)} of {task.path}")
         return extracted
     if isinstance(problem, KilledWorker):
         return None
     if not isinstance(problem, YoubotDynamicsError):
-        got = f"{type(problem).__name__}: {problem}"
-        problem = RecordingError(str(task.path), got=got, expected="a recording that can be read")
+        problem = RecordingError(str(task.path), got=_named(problem), expected="a recording that can be read")
     return Extracted(task.number, str(task.path), broken=problem)

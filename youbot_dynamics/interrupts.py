@@ -1,0 +1,69 @@
+"""Ctrl-C while a program of this package is imported, and while it runs: one line, whatever was interrupted."""
+
+from __future__ import annotations
+
+# Not `signal`, which wraps it: importing that takes milliseconds, in which Ctrl-C prints a traceback.
+import _signal  # type: ignore[import-not-found]
+import os
+import sys
+from collections.abc import Callable
+
+INTERRUPTED = 130  # exit code after Ctrl-C, as of a shell: 128 + SIGINT
+
+_by_module = sys.argv[:1] == ["-m"] and "-m" in sys.orig_argv  # python -m MODULE, whose parents are being imported
+_module = sys.orig_argv[sys.orig_argv.index("-m") + 1] if _by_module else ""
+_name = _module.rpartition(".")[2] if _by_module else os.path.basename(sys.argv[0] if sys.argv else "")
+NODE = bool(_name) and os.path.isfile(os.path.join(os.path.dirname(__file__), "nodes", f"{_name}.py"))
+_interrupted = False
+
+
+def _leave(number: int, frame: object) -> None:
+    """While it imports: end at once. A node, to which a signal is the usual end, is silent."""
+    if NODE:
+        os._exit(0)
+    os.write(2, b"interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+def _raise(number: int, frame: object) -> None:
+    global _interrupted
+    if _interrupted:
+        _leave(number, frame)
+    _interrupted = True
+    raise KeyboardInterrupt
+
+
+def imported() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt: the program has been imported."""
+    if _signal.getsignal(_signal.SIGINT) is _leave:
+        _signal.signal(_signal.SIGINT, _raise)
+        sys.unraisablehook = _unraisable
+
+
+def _unraisable(problem: sys.UnraisableHookArgs) -> None:
+    """Ctrl-C in a callback, such as one of the import system: nobody would hear of it."""
+    if problem.exc_type is KeyboardInterrupt:
+        _leave(_signal.SIGINT, None)
+    sys.__unraisablehook__(problem)
+
+
+def run(command: Callable[..., int], *arguments: object) -> int:
+    """Run a command; KeyboardInterrupt instead of what else an import raises that Ctrl-C interrupts."""
+    try:
+        return command(*arguments)
+    except BaseException:
+        if _interrupted:
+            raise KeyboardInterrupt from None
+        raise
+
+
+def finished() -> None:
+    """Ignore Ctrl-C from now on, in a program: the interpreter that ends would print a traceback."""
+    if _signal.getsignal(_signal.SIGINT) in (_leave, _raise):
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+
+
+# Not where Ctrl-C is ignored, as in a shell's background.
+_program = NODE or _name == "youbot" or _module.startswith("youbot_dynamics.")
+if _program and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _leave)
