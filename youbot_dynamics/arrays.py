@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
-from math import isfinite
 from typing import Any, SupportsFloat
 
 import numpy as np
@@ -20,12 +19,15 @@ Indices = NDArray[np.int64]
 _NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_, np.complexfloating, np.datetime64, np.timedelta64)
 
 
+LARGEST = 1e100  # no quantity here is larger, in SI units; a product of three of that size is still finite
+
+
 def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Vector:
     """Return `value` as a contiguous float64 array of the wanted shape; None stands for any length.
 
     Raises:
         InputError: it is not made of real numbers (text, complex numbers, times and masked elements are not), has
-            another shape, or holds NaN or infinity.
+            another shape, or holds NaN, infinity, or numbers so large that computing with them gives infinity.
     """
     try:
         numbers = np.ascontiguousarray(_real(value), dtype=np.float64)
@@ -35,12 +37,25 @@ def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Vector
         numbers = numbers.reshape(())  # ascontiguousarray makes a scalar one-dimensional
     if numbers.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, numbers.shape, strict=True)):
         raise InputError(thing, got=f"shape {_text(numbers.shape)}", expected=f"shape {_text(shape)}")
-    if not np.isfinite(numbers).all():
-        place = np.argwhere(~np.isfinite(numbers))[0]
+    if not (np.abs(numbers) <= LARGEST).all():
+        place = np.argwhere(~(np.abs(numbers) <= LARGEST))[0]
         index = f"[{', '.join(str(k) for k in place)}]" if len(place) else ""
-        got, remedy = str(numbers[tuple(place)]), "check the source of this value"
-        raise InputError(f"{thing}{index}", got=got, expected="a finite number", remedy=remedy)
+        wrong, remedy = float(numbers[tuple(place)]), "check the source of this value"
+        expected = f"a number of at most {LARGEST:g}" if math.isfinite(wrong) else "a finite number"
+        raise InputError(f"{thing}{index}", got=str(wrong), expected=expected, remedy=remedy)
     return numbers
+
+
+def real(thing: str, value: ArrayLike) -> Vector:
+    """Return `value` as a float64 array of any shape, in which NaN and infinity stand for what is not known.
+
+    Raises:
+        InputError: it is not made of real numbers, as in `array`.
+    """
+    try:
+        return np.asarray(_real(value), dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(thing, got=excerpt(value), expected="an array of numbers") from None
 
 
 def scalar(thing: str, value: ArrayLike | SupportsFloat) -> float:
@@ -49,7 +64,7 @@ def scalar(thing: str, value: ArrayLike | SupportsFloat) -> float:
     Raises:
         InputError: as `array`.
     """
-    if isinstance(value, float) and math.isfinite(value):
+    if isinstance(value, float) and -LARGEST <= value <= LARGEST:
         return float(value)
     return float(array(thing, value, ()))  # type: ignore[arg-type]
 
@@ -60,7 +75,7 @@ def positive_time(thing: str, value: ArrayLike | SupportsFloat) -> float:
     Raises:
         InputError: as `scalar`, or a time that is not above 0.
     """
-    if not (length := scalar(thing, value)) > 0.0:
+    if not (length := scalar(thing, value)) >= 1.0 / LARGEST:
         raise InputError(thing, got=f"{length:g} s", expected="a time above 0")
     return length
 
@@ -110,7 +125,7 @@ def number(
     except (TypeError, ValueError, OverflowError):
         raise ModelError(thing, got=excerpt(value), expected=wanted) from None
     inside = (low is None or constant >= low) and (above is None or constant > above)
-    if not (math.isfinite(constant) and inside and (high is None or constant <= high)):
+    if not (abs(constant) <= LARGEST and inside and (high is None or constant <= high)):
         raise ModelError(thing, got=f"{constant:g}", expected=wanted)
     return constant
 
@@ -158,7 +173,7 @@ def finite_vector(thing: str, value: ArrayLike, size: int, batch: bool = False) 
     """
     if type(value) is np.ndarray and value.dtype is _FLOAT and value.shape == (size,):
         numbers: NDArray[np.float64] = value
-        if all(map(isfinite, numbers.tolist())):
+        if sum(map(abs, numbers.tolist())) <= LARGEST:  # False for NaN too
             return numbers
     return array(thing, value, (None,) * (_rank(value) - 1) + (size,) if batch else (size,))
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import pickle
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import exit_code
 from fleet_bags import write_drives
 
 from youbot_dynamics.errors import ParameterError, RecordingError, ResourceError
@@ -424,3 +428,119 @@ def test_a_path_that_does_not_exist_is_told(tmp_path: Path) -> None:
         expand([tmp_path / "gone"])
     with pytest.raises(RecordingError, match="no such file or folder"):
         expand([Path("null\0byte")])
+
+
+def certificate(folder: Path) -> dict[str, str]:
+    """Files of a new certificate, which is its own CA, and of its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl")
+    folder.mkdir()
+    key, cert = str(folder / "key.pem"), str(folder / "cert.pem")
+    made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cert]
+    subprocess.run(["openssl", "req", "-x509", *made, "-subj", "/CN=fleet"], check=True, capture_output=True)
+    return {"cert": cert, "key": key}
+
+
+def identify_in_its_own_process(*words: object, **environment: str) -> subprocess.CompletedProcess:
+    """`youbot identify`; in a process of its own, since a client of dask that cannot connect leaves a thread behind."""
+    command = [sys.executable, "-m", "youbot_dynamics.commands.main", "identify", *map(str, words)]
+    return subprocess.run(command, env=dict(os.environ, **environment), capture_output=True, text=True, timeout=100)
+
+
+def test_a_cluster_by_tls_is_used_with_its_certificates_only(folder: Path, tmp_path: Path) -> None:
+    from distributed import LocalCluster
+    from distributed.security import Security
+
+    own, foreign = certificate(tmp_path / "own"), certificate(tmp_path / "foreign")
+    roles = {f"tls_{role}_{part}": own[part] for role in ("scheduler", "worker", "client") for part in ("cert", "key")}
+    with LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        protocol="tls://",
+        security=Security(tls_ca_file=own["cert"], require_encryption=True, **roles),
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+        silence_logs=60,
+    ) as cluster:
+        words = (expand([folder])[0], "--only", "delay", "--scheduler", cluster.scheduler_address)
+        for names, code in ((own, 0), (foreign, 1), ({}, 1)):
+            begin = "DASK_DISTRIBUTED__COMM__TLS"
+            files = {f"{begin}__CLIENT__{part.upper()}": path for part, path in names.items()}
+            files |= {f"{begin}__CA_FILE": names["cert"]} if names else {}
+            done = identify_in_its_own_process(*words, "--out", tmp_path / "found", "--overwrite", **files)
+            assert done.returncode == code, done.stderr
+            if code:
+                assert len(done.stderr.splitlines()) == 1 and "a certificate of the same CA" in done.stderr
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1:8786", "tcp://192.0.2.1:8786", "ws://192.0.2.1:8786"])
+def test_another_machine_without_tls_is_refused_unless_it_is_trusted(folder: Path, address: str, monkeypatch) -> None:
+    asked: list[object] = []
+
+    def connect(place: object, timeout: float) -> socket.socket:
+        asked.append(place)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    for trusted, said in ((False, r"another machine without TLS.*--trust-scheduler"), (True, "no answer")):
+        with pytest.raises(ParameterError, match=said), fleet_worker([folder], address, trusted=trusted):
+            pass
+    assert asked == [("192.0.2.1", 8786)], "it was asked before it was trusted"
+
+
+GREETINGS = {
+    "nothing": b"",
+    "http": b"HTTP/1.1 400 Bad Request\r\n\r\n" * 3,
+    "ssh": b"SSH-2.0-x\r\n",
+    "zeros": b"\0" * 4000,
+}
+
+
+@pytest.mark.parametrize("greeting", GREETINGS.values(), ids=GREETINGS.keys())
+def test_another_protocol_at_the_address_is_one_line(folder: Path, greeting: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection = server.accept()[0]
+                    connection.sendall(greeting)
+                    connection.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        done = identify_in_its_own_process(folder, "--out", folder / "out", "--scheduler", address)
+        server.shutdown(socket.SHUT_RDWR)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 1 and len(lines) == 1, lines
+    assert lines[0].startswith(f"error: --scheduler {address}: got ")
+
+
+NONSENSE = {
+    "another type": "lambda task, opened=None: 'I do not care'",
+    "another recording": "lambda task, opened=None: m.Extracted(task.number + 1, '')",
+    "parts of another type": "lambda task, opened=None: m.Extracted(task.number, str(task.path), parts={'delay': 7})",
+    "a file": "lambda task, opened=None: open('/dev/null')",
+    "a foreign exception": "lambda task, opened=None: (_ for _ in ()).throw(type('Alien', (Exception,), {})('beep'))",
+    "what cannot be read here": "lambda task, opened=None: type('Odd', (), {'__reduce__': lambda s: (int, ('x',))})()",
+}
+
+
+@pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE.keys())
+def test_workers_that_answer_nonsense_are_one_line(folder: Path, cluster, answer: str, tmp_path: Path, capfd) -> None:
+    from distributed import Client
+
+    module = "import youbot_dynamics.identification.pipeline._extraction as m; m.real = getattr(m, 'real', m.extract)"
+    bag = expand([folder])[0]
+    words = ("identify", bag, "--only", "delay", "--out", tmp_path / "o", "--scheduler", cluster.scheduler_address)
+    with Client(cluster) as client:
+        try:
+            client.run(exec, f"{module}; m.extract = {answer}")
+            capfd.readouterr()
+            assert exit_code(*words) == 1
+            said = capfd.readouterr().err
+        finally:
+            client.run(exec, f"{module}; m.extract = m.real")
+    assert sum(line.startswith("error: ") for line in said.splitlines()) == 1 and "Traceback" not in said, said
+    assert not (tmp_path / "o").exists()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, finite_vector, positive_time, read_only, scalar
+from youbot_dynamics.arrays import Vector, array, finite_vector, positive_time, read_only, real, scalar
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError, ProgramError, TrajectoryError
 from youbot_dynamics.files import read_text
@@ -156,9 +156,9 @@ class Trajectory:
     def __post_init__(self) -> None:
         """Check shapes and order, and freeze the arrays."""
         try:
-            times, poses = np.array(self.times, dtype=float), np.array(self.poses, dtype=float)
-            twists = None if self.twists is None else np.array(self.twists, dtype=float)
-        except (TypeError, ValueError, OverflowError):
+            times, poses = real("times", self.times).copy(), real("poses", self.poses).copy()
+            twists = None if self.twists is None else real("twists", self.twists).copy()
+        except InputError:
             raise TrajectoryError("trajectory", got="no arrays of numbers", expected="times, poses, twists") from None
         if times.ndim != 1 or len(times) == 0:
             raise TrajectoryError("trajectory", got="no points", expected="one point or more")

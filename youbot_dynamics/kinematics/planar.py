@@ -7,12 +7,13 @@ Source: document 003, systems 28 and 34; its Euler path is replaced by exact int
 
 from __future__ import annotations
 
-from math import atan2, cos, nan, pi, sin
+from math import atan2, cos, isfinite, nan, pi, sin
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, finite_vector, positive_time, scalar
+from youbot_dynamics.arrays import Vector, array, finite_vector, positive_time, real, scalar
+from youbot_dynamics.errors import InputError
 
 # Below this angle [rad] sin(a)/a and (1 - cos(a))/a lose digits; their series are accurate to 1e-16 there.
 _SMALL_TURN = 1e-4
@@ -164,19 +165,27 @@ def rotation(yaw: float) -> Vector:
 
 
 def yaw_of_quaternion(x: float, y: float, z: float, w: float) -> float:
-    """Heading [rad] in (-pi, pi] of a quaternion (x, y, z, w) of any length; NaN for a zero quaternion."""
+    """Heading [rad] in (-pi, pi] of a quaternion (x, y, z, w) of any length; NaN for zero or what is not finite."""
     if x == y == z == w == 0.0:
         return nan
-    return atan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z)
+    sine, cosine = 2.0 * (w * z + x * y), w * w + x * x - y * y - z * z
+    return atan2(sine, cosine) if isfinite(sine) and isfinite(cosine) else nan
 
 
 def yaws_of_quaternions(quaternions: ArrayLike) -> Vector:
-    """Headings (n,) [rad] of quaternions (n, 4), as `yaw_of_quaternion`; also NaN for values that are not finite."""
-    x, y, z, w = np.asarray(quaternions, dtype=float).T
+    """Headings (n,) [rad] of quaternions (n, 4), as `yaw_of_quaternion`.
+
+    Raises:
+        InputError: they are not made of real numbers, or have another shape.
+    """
+    table = real("quaternions", quaternions)
+    if table.ndim != 2 or table.shape[1] != 4:
+        raise InputError("quaternions", got=f"shape {table.shape}", expected="shape (n, 4)")
+    x, y, z, w = table.T
     with np.errstate(over="ignore", invalid="ignore"):
-        yaws: Vector = np.arctan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z)
-    yaws[(x == 0.0) & (y == 0.0) & (z == 0.0) & (w == 0.0)] = nan
-    return yaws
+        sine, cosine = 2.0 * (w * z + x * y), w * w + x * x - y * y - z * z
+    known = np.isfinite(sine) & np.isfinite(cosine) & table.any(axis=1)
+    return np.where(known, np.arctan2(sine, cosine), nan)
 
 
 # Variance of what a planar base does not do, in the diagonal: z, roll, pitch.

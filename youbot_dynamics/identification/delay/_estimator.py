@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time
+from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time, real
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
@@ -115,7 +115,8 @@ def estimate_delay(
         command_time: (n,) when each command was sent [s], increasing.
         command: (n, k) or (n,) commanded velocity of each channel [unit/s]; NaN in rows that lack it.
         measured_time: (m,) stamps [s], increasing.
-        measured: (m, k) or (m,) motion of each channel.
+        measured: (m, k) or (m,) motion of each channel; rows with NaN, infinity or more than 1e9 are left out, of all
+            arguments.
         model: "delay" for the effective delay only, or "fopdt" for dead time and lag too.
         measured_is: "velocity" [unit/s] or "position" [unit].
         channels: k names; numbers if not given.
@@ -143,7 +144,7 @@ def estimate_delay(
     if not isinstance(model, str) or model not in ("delay", "fopdt"):
         raise InputError("model", got=excerpt(model), expected="'delay' or 'fopdt'")
     longest = positive_time("longest", longest)
-    sent, stamps = _numbers("command_time", command_time), _numbers("measured_time", measured_time)
+    sent, stamps = real("command_time", command_time), real("measured_time", measured_time)
     commands, motions = _columns("command", command, sent), _columns("measured", measured, stamps)
     friction_table = None if friction is None else _columns("friction", friction, sent)
     for name, times in (("command_time", sent), ("measured_time", stamps)):
@@ -193,15 +194,8 @@ def _covered(sent: Vector, stamps: Vector, longest: float) -> Flags:
     return inside if enough else none
 
 
-def _numbers(name: str, values: ArrayLike) -> Vector:
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(name, got=excerpt(values), expected="an array of numbers") from None
-
-
 def _columns(name: str, values: ArrayLike, time: Vector) -> Vector:
-    table = _numbers(name, values)
+    table = real(name, values)
     table = table[:, None] if table.ndim == 1 else table
     if time.ndim != 1 or table.ndim != 2 or len(table) != len(time):
         got = f"shape {table.shape} at times of shape {time.shape}"
