@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from youbot_dynamics.arrays import array, finite_vector, number, positive_time
+from youbot_dynamics.arrays import LARGEST, array, finite_vector, number, positive_time, real, scalar
 from youbot_dynamics.errors import InputError, ModelError
 
 GOOD = [1.0, -2.0, 3.0]
@@ -65,6 +65,33 @@ def test_what_is_no_array_of_real_numbers_is_refused_by_name(value: Any, check: 
     assert len(str(caught.value)) < 120
 
 
+@pytest.mark.parametrize("check", [lambda x: array("q", x, (3,)), lambda x: finite_vector("q", x, 3)])
+@pytest.mark.parametrize("place", [0, 2])
+@pytest.mark.parametrize("huge", [1e160, -1e300, np.inf, -np.inf, np.nan])
+def test_a_number_that_gives_infinity_or_none_is_refused_by_its_place(check: Any, place: int, huge: float) -> None:
+    wrong = np.array(GOOD)
+    wrong[place] = huge
+    for given in (wrong, wrong.tolist()):
+        with pytest.raises(InputError, match=rf"^q\[{place}\]: got .*; expected a (finite number|number of at most)"):
+            check(given)
+    with pytest.raises(InputError, match="^x: got"):
+        scalar("x", huge)
+    with pytest.raises(ModelError, match="^mass: got"):
+        number("mass", huge)
+
+
+def test_the_largest_number_is_taken() -> None:
+    assert array("q", [LARGEST, -LARGEST], (2,)).tolist() == [LARGEST, -LARGEST]
+    assert scalar("x", -LARGEST) == -number("mass", LARGEST) == -LARGEST
+
+
+@pytest.mark.parametrize("value", [v for k, v in NONE.items() if k != "masked"], ids=[k for k in NONE if k != "masked"])
+def test_an_array_with_gaps_holds_real_numbers_too(value: Any) -> None:
+    with pytest.raises(InputError, match="^q: got"):
+        real("q", value)
+    assert np.isnan(real("q", [1.0, np.nan])[1])
+
+
 @pytest.mark.parametrize(
     "value", [2, 2.0, np.float32(2.0), np.int64(2), np.array(2.0), Fraction(2), Decimal(2)], ids=repr
 )
@@ -104,6 +131,6 @@ def test_a_constant_that_is_no_real_number_is_refused_by_name(value: Any, got: s
 
 def test_a_time_is_above_0_however_short() -> None:
     assert positive_time("step", 1e-9) == 1e-9
-    for wrong in (0.0, -1.0):
-        with pytest.raises(InputError, match=f"^step: got {wrong:g} s; expected a time above 0$"):
+    for wrong in (0.0, -1.0, 5e-324):
+        with pytest.raises(InputError, match=rf"^step: got {wrong:g} s; expected a time above 0$"):
             positive_time("step", wrong)

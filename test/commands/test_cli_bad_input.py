@@ -15,6 +15,7 @@ import pytest
 from command_line import exit_code
 from ros_processes import environment
 
+from youbot_dynamics.commands.main import parser
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import joint_state_cdr, odometry_cdr, twist_cdr
 
@@ -358,19 +359,65 @@ def test_a_recording_of_nothing_ends_and_says_why(tmp_path):
         assert "--wait" in refusal("record", "--out", tmp_path / "drive", "--wait", wait)
 
 
-def test_ctrl_c_while_the_program_is_imported_is_one_line():
-    command = [sys.executable, "-X", "importtime", "-m", "youbot_dynamics.commands.main", "identify"]
+# What is being imported when Ctrl-C comes, from the first line of ours to the end; exit code and output.
+PROGRAM = ("youbot_dynamics.commands.main", "identify", "x", "--out", "y")
+MOMENTS = {
+    "the package": (PROGRAM, "youbot_dynamics.interrupts", 130, ["interrupted"]),
+    "the errors": (PROGRAM, "youbot_dynamics.errors", 130, ["interrupted"]),
+    "the commands": (PROGRAM, "youbot_dynamics.commands", 130, ["interrupted"]),
+    "numpy": (PROGRAM, "numpy._core._multiarray_umath", 130, ["interrupted"]),
+    "a command": (PROGRAM, "youbot_dynamics.identification.signals", 130, ["interrupted"]),
+    "a node": (("youbot_dynamics.nodes.base_controller",), "youbot_dynamics.errors", 0, []),
+}
+
+
+@pytest.mark.parametrize(("words", "moment", "code", "lines"), MOMENTS.values(), ids=MOMENTS.keys())
+def test_ctrl_c_while_a_program_is_imported_is_no_traceback(words, moment, code, lines):
     child = subprocess.Popen(
-        [*command, "x", "--out", "y"],
+        [sys.executable, "-X", "importtime", "-m", *words],
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    while "youbot_dynamics.commands" not in child.stderr.readline():
+    while not child.stderr.readline().rstrip().endswith(f" {moment}"):
         assert child.poll() is None
     child.send_signal(signal.SIGINT)
     said = [line for line in child.communicate(timeout=60)[1].splitlines() if not line.startswith("import time:")]
-    assert (child.returncode, said) == (130, ["interrupted"])
+    assert (child.returncode, said) == (code, lines)
+
+
+INTERRUPTED = {
+    "an import that raises another error": "raise ImportError('as numpy does')",
+    "a package that seems to be missing": "raise ModuleNotFoundError(name='rosbags')",
+    "nothing else": "raise",
+}
+
+
+@pytest.mark.parametrize("then", INTERRUPTED.values(), ids=INTERRUPTED.keys())
+@pytest.mark.parametrize("where", ["command", "callback"])
+def test_ctrl_c_is_one_line_whatever_becomes_of_it(then, where):
+    script = f"""
+import signal, sys
+sys.argv[0] = "/somewhere/youbot"
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from youbot_dynamics.commands import main
+class Callback:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+def command(given):
+    main.imported()
+    if {where == "callback"}:
+        Callback()
+        return 0
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        {then}
+main._run = command
+main.main(["compare", "a", "b"])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
 
 def test_the_shell_completes_verbs_and_options(tmp_path):
@@ -411,3 +458,87 @@ def test_bags_are_combined_and_a_folder_of_bags_is_taken_apart(tmp_path):
     write_bag(tmp_path / "day" / "second", delay=0.15)
     done = youbot("identify", tmp_path / "day", "--out", tmp_path / "found", "--json", "--only", "delay", code=0)
     assert done.stdout.count('"sha256"') == 2
+
+
+# Each command that takes a robot, parameter or result file, with words that would otherwise start something.
+WITH_FILES = {
+    "identify": ("absent", "--out", "found"),
+    "replay": ("absent",),
+    "play": ("combined",),
+    "bringup": (),
+    "check-driver": ("--duration", "2"),
+    "calibrate": ("--tape",),
+    "demo": ("--out", "demo"),
+}
+FILE_OPTIONS = ("--robot-file", "--params-file", "--result-file")
+WRONG_FILES = {
+    "a text": "Read me first.\n\nA robot is described in another file.\n",
+    "a text of one word": "readme",
+    "another mapping": "name: rosbot\nwheels: [1, 2]\n",
+    "values of no robot": "/**:\n  ros__parameters:\n    robot: {base: {geometry: {wheel_radus: 0.05}}}\n",
+}
+
+
+def test_every_command_with_a_robot_parameter_or_result_file_is_in_the_table():
+    verbs = next(action.choices for action in parser()._actions if isinstance(action.choices, dict))
+    taking = {verb for verb, one in verbs.items() if {*FILE_OPTIONS} & {*one._option_string_actions}}
+    assert taking == WITH_FILES.keys()
+
+
+@pytest.mark.parametrize("verb", WITH_FILES)
+@pytest.mark.parametrize("content", WRONG_FILES.values(), ids=WRONG_FILES.keys())
+def test_a_wrong_file_is_refused_before_anything_starts(verb, content, tmp_path, monkeypatch):
+    pytest.importorskip("rclpy")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "readme.txt").write_text(content)
+    verbs = next(action.choices for action in parser()._actions if isinstance(action.choices, dict))
+    for option in {*FILE_OPTIONS} & {*verbs[verb]._option_string_actions}:
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = exit_code(verb, *WITH_FILES[verb], option, "readme.txt")
+        lines = err.getvalue().strip().splitlines()
+        assert (code, len(lines), out.getvalue()) == (1, 1, ""), (option, err.getvalue(), out.getvalue())
+        assert lines[0].startswith("error: ") and "readme.txt" in lines[0], (option, lines)
+        assert [path.name for path in tmp_path.iterdir()] == ["readme.txt"], option
+
+
+def test_an_empty_robot_file_is_no_youbot(tmp_path):
+    (tmp_path / "empty.yaml").write_text("")
+    assert exit_code("check-driver", "--duration", "2", "--robot-file", tmp_path / "empty.yaml") == 1
+
+
+@pytest.mark.parametrize("name", ["result.yaml", "report.html", "exports"])
+@pytest.mark.parametrize("link", [False, True], ids=["file", "link"])
+@pytest.mark.parametrize("more", [(), ("--overwrite",)], ids=["plain", "overwrite"])
+def test_files_that_no_identification_wrote_are_not_replaced(bag, tmp_path, name, link, more):
+    out, mine = tmp_path / "found", tmp_path / "mine"
+    out.mkdir()
+    mine.write_text("years of work")
+    if link:
+        (out / name).symlink_to(mine)
+    else:
+        (out / name).write_text("years of work")
+    line = refusal("identify", bag, "--out", out, "--only", "delay", *more)
+    assert f"{name} in it, of something else" in line
+    assert (out / name).read_text() == mine.read_text() == "years of work"
+    assert [path.name for path in out.iterdir()] == [name]
+
+
+def test_a_report_of_another_command_is_not_replaced(bag, tmp_path):
+    out = tmp_path / "found"
+    youbot("identify", bag, "--out", out, "--only", "delay", code=0)
+    before = (out / "report.html").read_bytes()
+    assert exit_code("compare", out, out, "--out", out) == 1
+    assert exit_code("replay", bag, "--out", out) == 1
+    assert (out / "report.html").read_bytes() == before
+    assert exit_code("compare", out, out, "--out", tmp_path / "compared") == 0
+    assert exit_code("compare", out, out, "--out", tmp_path / "compared") == 0
+
+
+@pytest.mark.parametrize("words", [("link",), ("link/below",), ("loop",)], ids=lambda words: words[0])
+def test_a_recording_behind_a_link_to_nothing_names_the_link(words, tmp_path):
+    pytest.importorskip("rclpy")
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "loop").symlink_to("loop")
+    line = refusal("record", "--out", tmp_path / words[0], "--wait", "2")
+    assert f"a link to nothing, {tmp_path / words[0].split('/')[0]}" in line

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import re
+import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +26,7 @@ from nav_msgs.msg import Odometry
 from ros_processes import Observer, Processes, end
 from sensor_msgs.msg import JointState
 
+from youbot_dynamics.commands import _watch
 from youbot_dynamics.commands._watch import Server, view
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.nodes.watch import ReceivedStatus
@@ -168,6 +172,51 @@ def test_a_page_that_is_opened_gets_the_view_at_once_and_a_closed_server_ends_it
     server.end()
     reader.join(20.0)
     assert not reader.is_alive() and got[0]["path"][1] == [1.234, -0.5]
+
+
+def slow_connection(server: Server) -> socket.socket:
+    """One whose request never ends."""
+    slow = socket.create_connection(("127.0.0.1", server.server_port), timeout=20.0)
+    slow.sendall(b"GET / HTTP/1.1\r\nX: ")
+    return slow
+
+
+def test_connections_are_few_and_end_where_a_request_does_not_come(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_watch, "_REQUEST", 3.0)
+    before = threading.active_count()
+    connections = []
+    for _ in range(100):
+        with contextlib.suppress(OSError):  # refused, by being closed
+            connections.append(slow_connection(server))
+    assert threading.active_count() - before <= 40
+    for _ in range(20):  # in small pieces it does not last longer
+        for connection in connections:
+            with contextlib.suppress(OSError):
+                connection.sendall(b"x")
+        time.sleep(0.3)
+    for connection in connections:
+        with contextlib.suppress(ConnectionError):
+            assert connection.recv(1) == b""
+        connection.close()
+    assert answer(server, "/")[0] == 200
+    assert threading.active_count() - before <= 5
+
+
+def test_an_open_page_lasts_longer_than_a_request(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_watch, "_REQUEST", 0.5)
+    got: list[dict[str, Any]] = []
+    threading.Thread(target=lambda: got.extend(events(server.server_port)), daemon=True).start()
+    begun = time.monotonic()
+    while time.monotonic() - begun < 3.0:
+        server.show(heard())
+        time.sleep(0.1)
+    count = len(got)
+    while len(got) < count + 2:
+        server.show(heard(pose=np.array([float(len(got)), 0.0, time.monotonic()])))
+        time.sleep(0.05)
+        assert time.monotonic() - begun < 30.0
 
 
 @pytest.mark.ros

@@ -41,6 +41,17 @@ def test_an_encoding_that_is_none_is_refused_by_file(tmp_path: Path) -> None:
         Tree.from_urdf(path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1"])
+def test_a_document_type_is_refused_before_its_entities_are_expanded(tmp_path: Path, encoding: str) -> None:
+    declared = f'<?xml version="1.0" encoding="{encoding.removesuffix("-sig")}"?>\n'
+    harmless = f"{declared}<!DOCTYPE robot [<!ENTITY fuss 'f'>]>{TEXT}"
+    path = tmp_path / "robot.urdf"
+    path.write_bytes(harmless.encode(encoding))
+    for given in (path, harmless.removeprefix(declared)):
+        with pytest.raises(ModelError, match=r"got <!DOCTYPE, which can declare entities.*; remove it"):
+            Tree.from_urdf(given)
+
+
 def test_a_byte_order_mark_before_a_text_is_no_path() -> None:
     assert Tree.from_urdf("\ufeff" + TEXT).names == ("fuß", "b")
     assert Tree.from_urdf("\ufeff\n " + LONG).names == ("fuß", "b")

@@ -276,7 +276,7 @@ def test_a_bag_gives_table_report_and_a_bag_of_estimates(
     assert known and 0 < estimates.topics["/payload"].count <= known and "/centre_of_mass" in estimates.topics
     # What was made once is not overwritten.
     _, err = youbot(capsys, "replay", bag, "--out", tmp_path / "out", code=1)
-    assert "earlier replay" in err
+    assert "estimates and report.html in it" in err
 
 
 def test_a_log_tells_what_was_carried_and_how_the_wheels_felt_it() -> None:

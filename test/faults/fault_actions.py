@@ -10,11 +10,13 @@ import importlib
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,7 @@ class Attack:
         code: exit code of the last program.
         output: what the last program said.
         logged_before: length of the log of the bringup before the attack.
+        port: of the last stranger that `answer` started on 127.0.0.1.
     """
 
     stack: Any
@@ -61,6 +64,7 @@ class Attack:
     code: int | None = None
     output: str = ""
     logged_before: int = 0
+    port: int = 0
 
     @property
     def robot(self) -> Stack:
@@ -292,9 +296,25 @@ def write(attack: Attack, argument: dict[str, str]) -> None:
         (attack.folder / name).write_text(text.replace("{deep}", "[" * 100_000), encoding="utf-8")
 
 
+def answer(attack: Attack, argument: str) -> None:
+    """A program on this machine that sends this text to whoever connects to its port."""
+    server = socket.create_server(("127.0.0.1", 0))
+    attack.port = server.getsockname()[1]
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection = server.accept()[0]
+                connection.sendall(argument.encode())
+                connection.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    attack.undo.append(lambda: server.shutdown(socket.SHUT_RDWR))
+
+
 def youbot(attack: Attack, argument: str) -> None:
-    """Words of `youbot`, run to its end, two minutes at most."""
-    words = argument.format(folder=attack.folder).split()
+    """Words of `youbot`, with {folder} and {port}, run to its end, two minutes at most."""
+    words = argument.format(folder=attack.folder, port=attack.port).split()
     log = attack.folder / f"youbot_{words[0]}_{time.monotonic_ns()}.log"
     with log.open("wb") as output:
         command = [sys.executable, "-m", "youbot_dynamics.commands.main", *words]
@@ -328,6 +348,7 @@ ACTIONS: dict[str, Callable[[Attack, Any], None]] = {
             bringup_again,
             file_size,
             write,
+            answer,
             youbot,
         )
     },
