@@ -22,7 +22,7 @@ _NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_, np.complexfloating, np.dat
 LARGEST = 1e100  # no quantity here is larger, in SI units; a product of three of that size is still finite
 
 
-def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Vector:
+def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...], largest: float = LARGEST) -> Vector:
     """Return `value` as a contiguous float64 array of the wanted shape; None stands for any length.
 
     Raises:
@@ -37,11 +37,11 @@ def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Vector
         numbers = numbers.reshape(())  # ascontiguousarray makes a scalar one-dimensional
     if numbers.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, numbers.shape, strict=True)):
         raise InputError(thing, got=f"shape {_text(numbers.shape)}", expected=f"shape {_text(shape)}")
-    if not (np.abs(numbers) <= LARGEST).all():
-        place = np.argwhere(~(np.abs(numbers) <= LARGEST))[0]
+    if not (np.abs(numbers) <= largest).all():
+        place = np.argwhere(~(np.abs(numbers) <= largest))[0]
         index = f"[{', '.join(str(k) for k in place)}]" if len(place) else ""
         wrong, remedy = float(numbers[tuple(place)]), "check the source of this value"
-        expected = f"a number of at most {LARGEST:g}" if math.isfinite(wrong) else "a finite number"
+        expected = f"a number of at most {largest:g}" if math.isfinite(wrong) else "a finite number"
         raise InputError(f"{thing}{index}", got=str(wrong), expected=expected, remedy=remedy)
     return numbers
 
@@ -75,7 +75,7 @@ def positive_time(thing: str, value: ArrayLike | SupportsFloat) -> float:
     Raises:
         InputError: as `scalar`, or a time that is not above 0.
     """
-    if not (length := scalar(thing, value)) >= 1.0 / LARGEST:
+    if not (length := scalar(thing, value)) > 0.0:
         raise InputError(thing, got=f"{length:g} s", expected="a time above 0")
     return length
 
@@ -125,7 +125,7 @@ def number(
     except (TypeError, ValueError, OverflowError):
         raise ModelError(thing, got=excerpt(value), expected=wanted) from None
     inside = (low is None or constant >= low) and (above is None or constant > above)
-    if not (abs(constant) <= LARGEST and inside and (high is None or constant <= high)):
+    if not (math.isfinite(constant) and inside and (high is None or constant <= high)):
         raise ModelError(thing, got=f"{constant:g}", expected=wanted)
     return constant
 

@@ -76,13 +76,11 @@ def test_a_number_that_gives_infinity_or_none_is_refused_by_its_place(check: Any
             check(given)
     with pytest.raises(InputError, match="^x: got"):
         scalar("x", huge)
-    with pytest.raises(ModelError, match="^mass: got"):
-        number("mass", huge)
 
 
 def test_the_largest_number_is_taken() -> None:
     assert array("q", [LARGEST, -LARGEST], (2,)).tolist() == [LARGEST, -LARGEST]
-    assert scalar("x", -LARGEST) == -number("mass", LARGEST) == -LARGEST
+    assert scalar("x", -LARGEST) == -LARGEST
 
 
 @pytest.mark.parametrize("value", [v for k, v in NONE.items() if k != "masked"], ids=[k for k in NONE if k != "masked"])
@@ -131,6 +129,6 @@ def test_a_constant_that_is_no_real_number_is_refused_by_name(value: Any, got: s
 
 def test_a_time_is_above_0_however_short() -> None:
     assert positive_time("step", 1e-9) == 1e-9
-    for wrong in (0.0, -1.0, 5e-324):
-        with pytest.raises(InputError, match=rf"^step: got {wrong:g} s; expected a time above 0$"):
+    for wrong in (0.0, -1.0):
+        with pytest.raises(InputError, match=f"^step: got {wrong:g} s; expected a time above 0$"):
             positive_time("step", wrong)

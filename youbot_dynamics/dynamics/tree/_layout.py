@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ JOINT_TYPES = {"fixed": FIXED, "revolute": REVOLUTE, "prismatic": PRISMATIC, "fl
 # Number of elements of each joint in q and in v; the orientation of a floating joint is a quaternion (x, y, z, w).
 POSITIONS_OF = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, FLOATING: 7}
 SPEEDS_OF = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, FLOATING: 6}
+_FINITE = sys.float_info.max  # an axis may have any length; of a body the products count, which are checked below
 
 
 class Layout(NamedTuple):
@@ -171,10 +173,10 @@ def make_layout(
             raise ModelError(f"name of body '{name}'", got="two bodies of that name", expected="one")
     order = parents_first(parents, names)
     kinds = _kinds_of(joint_types, names)
-    units = _unit_axes(array("axes", axes, (n, 3)), kinds, names)
+    units = _unit_axes(array("axes", axes, (n, 3), _FINITE), kinds, names)
     frames = array("placements", placements, (n, 4, 4))
-    weights = array("masses", masses, (n,))
-    centres = array("centres_of_mass", centres_of_mass, (n, 3))
+    weights = array("masses", masses, (n,), _FINITE)
+    centres = array("centres_of_mass", centres_of_mass, (n, 3), _FINITE)
     central = array("inertias", inertias, (n, 3, 3))
     for i, name in enumerate(names):
         if not np.array_equal(frames[i, 3], (0.0, 0.0, 0.0, 1.0)):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Vector, array, read_only
+from youbot_dynamics.arrays import LARGEST, Vector, array, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.tree import _articulated_body as articulated_body
 from youbot_dynamics.dynamics.tree._layout import FLOATING, Layout
@@ -100,9 +99,9 @@ def _is_plain(value: Any, width: int) -> bool:
 
 @compiled
 def all_finite(values: Vector) -> bool:
-    """Whether no element of values (n,) is NaN or infinite."""
+    """Whether no element of values (n,) is NaN, infinite or so large that `array` refuses it."""
     for k in range(len(values)):
-        if not isfinite(values[k]):
+        if not -LARGEST <= values[k] <= LARGEST:
             return False
     return True
 

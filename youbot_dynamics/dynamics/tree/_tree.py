@@ -39,8 +39,8 @@ class Tree(MadeOfArguments):
 
     Dynamics take one state, q (nq,) and v (nv,), or one state a row, q (t, nq) and v (t, nv); results have the same
     form. Accelerations `a` and torques `tau` are shaped as v. `external` (n, 6) or (t, n, 6) is a wrench on each body,
-    fixed in its frame, [force; moment]. All methods raise InputError for a wrong shape, NaN or infinity. Finite numbers
-    that overflow in sums of products (such as 1e150) give infinity or NaN. Bodies are given by index or by name.
+    fixed in its frame, [force; moment]. All methods raise InputError for a wrong shape, NaN, infinity, or numbers
+    beyond 1e100, whose products overflow. Bodies are given by index or by name.
 
     Args:
         names: [n] of the bodies.
