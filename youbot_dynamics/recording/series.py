@@ -91,18 +91,6 @@ class JointSamples:
         return sample
 
 
-def dynamic_joint_sample(message: Any) -> JointSample:
-    """Sample of a DynamicJointState: its interfaces position, velocity and effort, NaN for a joint that lacks one."""
-    values = [dict(zip(joint.interface_names, joint.values, strict=False)) for joint in message.interface_values]
-    fields = [
-        np.array([joint.get(name, np.nan) for joint in values], dtype=np.float64).tobytes()
-        if any(name in joint for joint in values)
-        else b""
-        for name in ("position", "velocity", "effort")
-    ]
-    return JointSample(tuple(message.joint_names), stamp_of(message), *fields)
-
-
 def _aligned(offset: int, size: int) -> int:
     """Round an offset in a message up to a multiple of a size, counted from the end of the encapsulation."""
     return 4 + -(-(offset - 4) // size) * size

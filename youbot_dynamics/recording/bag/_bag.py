@@ -14,7 +14,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -266,17 +266,15 @@ class Recording:
         return decoded
 
     def _messages(self, topic: str) -> _decode.Messages:
+        source = next(source for source in self._sources if topic in source.topics)
+        return _decode.Messages(source.messages(topic)[0], self._raw(topic))
+
+    def _raw(self, topic: str) -> Iterator[tuple[int, bytes]]:
         for source in self._sources:
             if topic in source.topics:
-                decode, messages = source.messages(topic)
-                type_name = source.topics[topic].type
-                if type_name == message_types.JOINT_STATE:
-                    decode = series.JointSamples(decode)
-                dynamic = type_name == message_types.DYNAMIC_JOINT_STATE
                 with reading(source.path):
-                    for received, data in messages:
-                        message = decode(data)
-                        yield checked_time(received), series.dynamic_joint_sample(message) if dynamic else message
+                    for received, data in source.messages(topic)[1]:
+                        yield checked_time(received), data
 
 
 def _numbers(values: Vector) -> Vector:

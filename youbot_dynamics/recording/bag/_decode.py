@@ -3,20 +3,124 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Flags, Vector
-from youbot_dynamics.recording.message_types import IMU, ODOMETRY, POSE_STAMPED, TRANSFORM_STAMPED, TWIST
-from youbot_dynamics.recording.series import JointSample, stamp_of
+from youbot_dynamics.recording.message_types import IMU, JOINT_STATE, ODOMETRY, POSE_STAMPED, TRANSFORM_STAMPED, TWIST
+from youbot_dynamics.recording.series import stamp_of
 
 IntArray = NDArray[np.int64]
-Messages = Iterable[tuple[int, Any]]  # receive time [ns] and message
+Key = tuple[Any, ...]  # what messages must have in common to be rows of one table
+RowOf = Callable[[Any], tuple[Key, Sequence[float]]]  # key and numbers of a message
+
+_INTERFACES = ("position", "velocity", "effort")
+_AT_ONCE = 4096  # messages decoded together
+_MOST_LAYOUTS = 8  # of messages of one size
+_LITTLE_ENDIAN = b"\x00\x01\x00\x00"
+_HEAD, _STAMPED_HEAD = 4, 12  # bytes before the numbers: encapsulation; and stamp
+_MARK = 0.123456789  # written in place of a number to find it; as a length it is too large for any message
+
+
+class Messages(NamedTuple):
+    """The messages of a topic, not yet decoded."""
+
+    decode: Callable[[bytes], Any]
+    raw: Iterable[tuple[int, bytes]]  # receive time [ns] and bytes
+
+
+class _Layout(NamedTuple):
+    """Where the numbers of messages are that are alike but for their numbers."""
+
+    key: Key
+    row: Vector  # (k,) numbers of an example
+    places: IntArray  # (k,) byte of each number, -1 for one that is always the same
+    example: NDArray[np.uint8]  # (bytes,)
+    fixed: NDArray[np.uint8]  # (bytes,) 255 for a byte that must be that of the example, else 0
+
+
+def _find_layout(raw: bytes, decode: Callable[[bytes], Any], row_of: RowOf, stamped: bool) -> _Layout:
+    """Find the numbers of a message: write a mark in each place where CDR may have one, and see where it comes out.
+
+    A place may hold anything if a mark in it changes nothing but numbers that it is. One that holds a length changes
+    what follows, or is an error.
+    """
+    key, numbers = row_of(decode(raw))
+    row = np.array(numbers, dtype=np.float64)
+    places, fixed = np.full(len(row), -1), np.full(len(raw), 255, dtype=np.uint8)
+    number = next(mark for mark in count(_MARK) if mark not in row)
+    mark = np.float64(number).tobytes()
+    fixed[_HEAD:_STAMPED_HEAD] = 0 if stamped else 255
+    for place in range(_STAMPED_HEAD if stamped else _HEAD, len(raw) - 7, 8):
+        try:
+            found, values = row_of(decode(raw[:place] + mark + raw[place + 8 :]))
+        except Exception:  # of many types: what was replaced was no number
+            continue
+        changed = np.array(values) == number
+        if found == key and np.array_equal(np.where(changed, row, values), row, equal_nan=True):
+            fixed[place : place + 8] = 0
+            places[changed] = place
+    return _Layout(key, row, places, np.frombuffer(raw, dtype=np.uint8), fixed)
+
+
+def _tables(messages: Messages, row_of: RowOf, stamped: bool) -> dict[Key, tuple[IntArray, IntArray, Vector]]:
+    """Decode messages: for each key, in order of appearance, receive times (n,), stamps (n,) [ns] and rows (n, k).
+
+    The stamps are 0 for a type without. Messages that differ in nothing but numbers are decoded together.
+    """
+    layouts: dict[int, list[_Layout]] = {}
+    pieces: dict[Key, list[tuple[IntArray, IntArray, Vector]]] = {}
+    raw = iter(messages.raw)
+    while batch := list(islice(raw, _AT_ONCE)):
+        received = np.array([time for time, _ in batch], dtype=np.int64)
+        found: dict[Key, list[tuple[IntArray, IntArray, Vector]]] = {}  # places in the batch, stamps, rows
+        sizes = np.array([len(data) for _, data in batch])
+        for size in np.unique(sizes):
+            left = np.flatnonzero(sizes == size)
+            for number in range(_MOST_LAYOUTS):
+                known = layouts.setdefault(int(size), [])
+                if number == len(known):
+                    # The search decodes a message for each 8 bytes.
+                    if len(left) < size or batch[left[0]][1][:4] != _LITTLE_ENDIAN:
+                        break
+                    known.append(_find_layout(bytes(batch[left[0]][1]), messages.decode, row_of, stamped))
+                layout = known[number]
+                data = b"".join([batch[k][1] for k in left])
+                table = np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+                alike = ~np.any((table ^ layout.example) & layout.fixed, axis=1)
+                rows = np.tile(layout.row, (len(table), 1))
+                for column, place in enumerate(layout.places):
+                    if place >= 0:
+                        rows[:, column] = np.ndarray(len(table), "<f8", data, place, (size,))
+                stamps = np.zeros(len(table), dtype=np.int64)
+                if stamped:
+                    stamps += np.ndarray(len(table), "<i4", data, 4, (size,)) * np.int64(1_000_000_000)
+                    stamps += np.ndarray(len(table), "<u4", data, 8, (size,))
+                if np.any(alike):
+                    found.setdefault(layout.key, []).append((left[alike], stamps[alike], rows[alike]))
+                left = left[~alike]
+                if not len(left):
+                    break
+            for k in left:
+                message = messages.decode(batch[k][1])
+                key, numbers = row_of(message)
+                one = np.array([stamp_of(message) if stamped else 0], dtype=np.int64)
+                found.setdefault(key, []).append((np.array([k]), one, np.array([numbers], dtype=np.float64)))
+        for key, parts in sorted(found.items(), key=lambda item: min(places[0] for places, *_ in item[1])):
+            places, stamps, rows = map(np.concatenate, zip(*parts, strict=True))
+            order = np.argsort(places)
+            pieces.setdefault(key, []).append((received[places[order]], stamps[order], rows[order]))
+    tables = {}
+    for key in list(pieces):
+        times, stamps, parts = zip(*pieces.pop(key), strict=True)
+        tables[key] = np.concatenate(times), np.concatenate(stamps), np.concatenate(parts)
+    return tables
 
 
 def longest_nondecreasing(values: IntArray) -> IntArray:
@@ -75,49 +179,40 @@ class JointLayout:
     values: Vector  # (3, n, k) position, velocity and effort, NaN where absent
 
 
-def joint_layouts(samples: Iterable[tuple[int, JointSample]], type_name: str) -> tuple[list[JointLayout], int]:
+def joint_layouts(messages: Messages, type_name: str) -> tuple[list[JointLayout], int]:
     """Group joint states by the joints they name, in order of appearance; also return the number of rejected messages.
 
-    A message is rejected if a field has neither one value per joint nor none. Values are collected as bytes, because
-    keeping objects would cost more than decoding them.
+    A message is rejected if a field has neither one value per joint nor none.
     """
-    groups: dict[tuple[tuple[str, ...], int, int, int], tuple[list[int], list[int], bytearray, bytearray, bytearray]]
-    groups = {}
-    rejected = 0
-    for received, (names, stamp, position, velocity, effort) in samples:
-        key = (names, len(position), len(velocity), len(effort))
-        group = groups.get(key)
-        if group is None:
-            if any(size not in (0, 8 * len(names)) for size in key[1:]):
-                rejected += 1
-                continue
-            group = groups[key] = ([], [], bytearray(), bytearray(), bytearray())
-        group[0].append(received)
-        group[1].append(stamp)
-        group[2].extend(position)
-        group[3].extend(velocity)
-        group[4].extend(effort)
-    layouts = []
-    for (names, *_), (times, stamps, *fields) in groups.items():
-        values = np.full((3, len(times), len(names)), np.nan)
-        for target, field in zip(values, fields, strict=True):
-            if field:
-                target[:] = np.frombuffer(field).reshape(target.shape)
-        layouts.append(JointLayout(names, np.array(times, np.int64), np.array(stamps, np.int64), values))
+
+    def row_of(message: Any) -> tuple[Key, Sequence[float]]:
+        if type_name == JOINT_STATE:
+            names, fields = message.name, (message.position, message.velocity, message.effort)
+        else:
+            joints = [dict(zip(one.interface_names, one.values, strict=False)) for one in message.interface_values]
+            names, fields = message.joint_names, tuple(_interface(joints, name) for name in _INTERFACES)
+        return (tuple(names), *map(len, fields)), [value for field in fields for value in field]
+
+    layouts, rejected = [], 0
+    tables = _tables(messages, row_of, True)
+    for key in list(tables):
+        received, stamp, rows = tables.pop(key)
+        names, *lengths = key
+        if any(length not in (0, len(names)) for length in lengths):
+            rejected += len(rows)
+            continue
+        values = np.full((3, len(rows), len(names)), np.nan)
+        for k, length in enumerate(lengths):
+            if length:
+                first = sum(lengths[:k])
+                values[k] = rows[:, first : first + length]
+        layouts.append(JointLayout(names, received, stamp, values))
     return layouts, rejected
 
 
-def _columns(
-    messages: Messages, stamped: bool, row_of: Callable[[Any], tuple[float, ...]], width: int
-) -> tuple[IntArray, IntArray, Vector]:
-    """Return receive times (n,) [ns], stamps (n,) [ns] (0 if unstamped) and rows (n, width) of messages."""
-    received, stamp, rows = [], [], []
-    for time, message in messages:
-        received.append(time)
-        stamp.append(stamp_of(message) if stamped else 0)
-        rows.append(row_of(message))
-    table = np.array(rows, dtype=np.float64).reshape(-1, width)
-    return np.array(received, dtype=np.int64), np.array(stamp, dtype=np.int64), table
+def _interface(joints: Sequence[Mapping[str, float]], name: str) -> list[float]:
+    """One interface of a DynamicJointState, NaN for a joint that lacks it; empty if all do."""
+    return [joint.get(name, nan) for joint in joints] if any(name in joint for joint in joints) else []
 
 
 def twist_columns(messages: Messages, type_name: str) -> tuple[IntArray, IntArray, Vector]:
@@ -126,14 +221,18 @@ def twist_columns(messages: Messages, type_name: str) -> tuple[IntArray, IntArra
     `type_name` is Twist, TwistStamped, Odometry, or Imu, which has no linear velocity: NaN.
     """
 
-    def row_of(message: Any) -> tuple[float, ...]:
+    def row_of(message: Any) -> tuple[Key, Sequence[float]]:
         if type_name == IMU:
-            return nan, nan, message.angular_velocity.z
+            return (), (nan, nan, message.angular_velocity.z)
         twist = message.twist.twist if type_name == ODOMETRY else message.twist if stamped else message
-        return twist.linear.x, twist.linear.y, twist.angular.z
+        return (), (twist.linear.x, twist.linear.y, twist.angular.z)
 
     stamped = type_name != TWIST
-    return _columns(messages, stamped, row_of, 3)
+    return _tables(messages, row_of, stamped).get((), _no_rows(3))
+
+
+def _no_rows(width: int) -> tuple[IntArray, IntArray, Vector]:
+    return np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, width))
 
 
 def yaw_of(quaternions: Vector) -> Vector:
@@ -160,16 +259,17 @@ def pose_columns(messages: Messages, type_name: str) -> tuple[set[str], IntArray
 
     `type_name` is Odometry, PoseStamped, PoseWithCovarianceStamped or TransformStamped.
     """
-    bodies: set[str] = set()
 
-    def row_of(message: Any) -> tuple[float, ...]:
+    def row_of(message: Any) -> tuple[Key, Sequence[float]]:
         if type_name == TRANSFORM_STAMPED:
-            bodies.add(message.child_frame_id)
-            return _place_row(message.transform.translation, message.transform.rotation)
+            return (message.child_frame_id,), _place_row(message.transform.translation, message.transform.rotation)
         pose = message.pose if type_name == POSE_STAMPED else message.pose.pose
-        return _place_row(pose.position, pose.orientation)
+        return (), _place_row(pose.position, pose.orientation)
 
-    received, stamp, rows = _columns(messages, True, row_of, 6)
+    tables = _tables(messages, row_of, True)
+    bodies = {body for key in tables for body in key}
+    # The reader refuses several bodies.
+    received, stamp, rows = next(iter(tables.values()), _no_rows(6))
     return bodies, received, stamp, _planar(rows)
 
 
@@ -179,7 +279,8 @@ def trajectory_rows(messages: Messages, type_name: str) -> list[tuple[int, Vecto
     Points without a transform are left out: an empty trajectory has no rows.
     """
     trajectories = []
-    for _, message in messages:
+    for _, data in messages.raw:
+        message = messages.decode(data)
         points = [point for point in message.points if len(point.transforms)]
         moments = [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points]
         rows = [_place_row(point.transforms[0].translation, point.transforms[0].rotation) for point in points]

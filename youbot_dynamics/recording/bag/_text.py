@@ -98,7 +98,7 @@ class LogRecording(Recording):
 
     def _messages(self, topic: str) -> Messages:
         """Nothing: what a topic holds is decoded already."""
-        return ()
+        return Messages(lambda data: data, ())
 
     def _commands(self, columns: Mapping[str, Vector]) -> tuple[IntArray, Vector]:
         """Stamps (r,) [ns] and twists (r, 3) of the rows with a command, which may be of one axis alone.
