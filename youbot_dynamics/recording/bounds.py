@@ -10,7 +10,7 @@ import bz2
 import importlib.util
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from operator import itemgetter
@@ -48,7 +48,7 @@ SQLITE_STEPS, SQLITE_STEPS_PER_BYTE = 10_000_000, 20  # SQLite instructions in o
 LARGEST_METADATA = 2_000_000  # size of a YAML text (metadata.yaml, topic quality of service) [bytes]
 
 _MESSAGE = 5  # kind of a record of an .mcap file
-_LENGTH, _MESSAGE_HEAD = struct.Struct("<Q").unpack_from, struct.Struct("<HIQ").unpack_from
+_RECORD_HEAD, _MESSAGE_HEAD = struct.Struct("<BQ").unpack_from, struct.Struct("<H4xQ").unpack_from
 _CHECKSUM_AT, _CHUNK_HEAD = 33, 49  # places of the checksum and of the compression's text in a chunk record
 _MOST_FRAMES = 64  # compressed frames in a chunk; recorders write one
 _DEEPEST = 32  # depth of nested lists and mappings
@@ -188,37 +188,46 @@ def chunk_unpackers() -> Mapping[str, Callable[[bytes, int], bytes]]:
         ALLOWANCE.count(reads)
         return read(*arguments)
 
-    def messages_of(chunk: Any, connections: Mapping[int, Any], start: int, stop: int, file: BinaryIO) -> Iterator[Any]:
-        """Yield the messages of a chunk by time, as rosbags does in ten times the time."""
-        yield mcap.Msg(chunk.message_start_time, 0, None, None)
-        file.seek(chunk.chunk_start_offset + _CHECKSUM_AT)
-        checksum = int.from_bytes(file.read(4), "little")
-        file.seek(chunk.chunk_start_offset + _CHUNK_HEAD + len(chunk.compression))
-        packed = file.read(chunk.compressed_size)
-        data = mcap.decompress(packed, chunk.compression, chunk.uncompressed_size, checksum)
-        found, at, end = [], 0, len(data)
-        while at < end:
-            kind, length = data[at], _LENGTH(data, at + 1)[0]
-            first, at = at + 9, at + 9 + length
-            ALLOWANCE.count(1 if kind == _MESSAGE else SKIPPED)
-            if at > end:
-                raise DamagedError("a chunk", got="a record that ends after it", expected="complete records")
-            if kind == _MESSAGE:
-                number, _, time = _MESSAGE_HEAD(data, first)
-                if number in connections and start <= time < stop:
-                    found.append((time, chunk.chunk_start_offset, connections[number], data[first + 22 : at]))
-        yield from sorted(found, key=itemgetter(0))
-
     unpack = ALLOWANCE.unpack
     unpackers: dict[str, Callable[..., bytes]] = {
         "lz4": partial(unpack, lz4.LZ4FrameDecompressor),
         "zstd": partial(unpack, zstd.ZstdDecompressor),
     }
     mcap.DECOMPRESSORS.update(unpackers)
-    mcap.msgsrc = messages_of
     mcap.read_exact, mcap.skip_sized = partial(counted, mcap.read_exact, 1), partial(counted, mcap.skip_sized, SKIPPED)
     reader1.decompressors.update(lz4=unpackers["lz4"], bz2=partial(unpack, bz2.BZ2Decompressor))
     reader2.zstd = SimpleNamespace(open=open_zstd, decompress=unpackers["zstd"])
     reader2.YAML = metadata.YAML = lambda typ: SimpleNamespace(load=load_yaml)
     apsw.connection_hooks.append(bound)
     return {"": lambda data, size: data, **unpackers}
+
+
+def messages_of_chunk(chunk: Any, numbers: Collection[int], file: BinaryIO) -> list[tuple[int, bytes]]:
+    """Return receive time [ns] and bytes of the messages on some channels of an .mcap chunk, sorted by time.
+
+    Raises:
+        DamagedError, or an error of the readers: the chunk is damaged or exceeds a limit.
+    """
+    from rosbags.rosbag2 import storage_mcap
+
+    file.seek(chunk.chunk_start_offset + _CHECKSUM_AT)
+    checksum = int.from_bytes(file.read(4), "little")
+    file.seek(chunk.chunk_start_offset + _CHUNK_HEAD + len(chunk.compression))
+    packed = storage_mcap.read_exact(file, chunk.compressed_size)
+    data = storage_mcap.decompress(packed, chunk.compression, chunk.uncompressed_size, checksum)
+    start, stop = chunk.message_start_time, chunk.message_end_time
+    found, at, end = [], 0, len(data)
+    while at < end:
+        kind, length = _RECORD_HEAD(data, at)
+        first, at = at + 9, at + 9 + length
+        if at > end:
+            raise DamagedError("a chunk", got="a record that ends after it", expected="complete records")
+        if kind != _MESSAGE:
+            ALLOWANCE.count(SKIPPED)
+            continue
+        ALLOWANCE.count(1)
+        number, time = _MESSAGE_HEAD(data, first)
+        if number in numbers and start <= time <= stop:
+            found.append((time, data[first + 22 : at]))
+    found.sort(key=itemgetter(0))
+    return found

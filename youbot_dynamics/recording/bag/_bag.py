@@ -152,9 +152,7 @@ class Recording:
         received = np.concatenate([layout.received for layout in chosen])
         stamp = np.concatenate([layout.stamp for layout in chosen])
         rows = _decode.rows_in_order(received, stamp)
-        tables = [layout.values[:, :, [layout.names.index(name) for name in names]] for layout in chosen]
-        values = np.concatenate(tables, axis=1)[:, rows]
-        position, velocity, effort = _numbers(values)
+        position, velocity, effort = (_numbers(_joined(chosen, field, names, rows)) for field in range(3))
         return series.JointSeries(
             topic,
             names,
@@ -279,7 +277,20 @@ class Recording:
 
 def _numbers(values: Vector) -> Vector:
     """Replace infinite values by NaN: neither is a measurement, and readers expect NaN."""
-    return np.where(np.isfinite(values), values, np.nan)
+    infinite = np.isinf(values)
+    return np.where(infinite, np.nan, values) if np.any(infinite) else values
+
+
+def _joined(layouts: Sequence[_decode.JointLayout], field: int, names: Sequence[str], rows: _decode.IntArray) -> Vector:
+    """Rows of one field of some layouts, a column for each joint; without a copy of what need not be rearranged."""
+    tables = [
+        layout.values[field][:, [layout.names.index(name) for name in names]]
+        if names != layout.names
+        else layout.values[field]
+        for layout in layouts
+    ]
+    table = tables[0] if len(tables) == 1 else np.concatenate(tables)
+    return table if np.array_equal(rows, np.arange(len(table))) else table[rows]
 
 
 _MAGIC = {".mcap": b"\x89MCAP0\r\n", ".db3": b"SQLite format 3\x00", ".bag": b"#ROSBAG V"}

@@ -118,9 +118,20 @@ def _tables(messages: Messages, row_of: RowOf, stamped: bool) -> dict[Key, tuple
             pieces.setdefault(key, []).append((received[places[order]], stamps[order], rows[order]))
     tables = {}
     for key in list(pieces):
-        times, stamps, parts = zip(*pieces.pop(key), strict=True)
-        tables[key] = np.concatenate(times), np.concatenate(stamps), np.concatenate(parts)
+        times, stamps, parts = map(list, zip(*pieces.pop(key), strict=True))
+        tables[key] = np.concatenate(times), np.concatenate(stamps), _joined(parts)
     return tables
+
+
+def _joined(parts: list[Vector]) -> Vector:
+    """Concatenate parts (n, k) and free each when it is copied, since many readings fill the memory."""
+    table = np.empty((sum(map(len, parts)), parts[0].shape[1]))
+    end = len(table)
+    while parts:
+        part = parts.pop()
+        table[end - len(part) : end] = part
+        end -= len(part)
+    return table
 
 
 def longest_nondecreasing(values: IntArray) -> IntArray:

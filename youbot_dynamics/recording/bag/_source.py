@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from youbot_dynamics.errors import RecordingError, YoubotDynamicsError
 from youbot_dynamics.files import open_file
-from youbot_dynamics.recording.bounds import ALLOWANCE, DamagedError, rosbags_readers
+from youbot_dynamics.recording.bounds import ALLOWANCE, DamagedError, messages_of_chunk, rosbags_readers
 from youbot_dynamics.recording.message_types import jazzy_types, types_of_definition
 
 if TYPE_CHECKING:
@@ -148,8 +150,15 @@ class RosbagsSource:
     def _bytes(self, topic: str, type_name: str) -> Iterator[tuple[int, bytes]]:
         with reading(self.path), self._reader() as reader:
             connections = [c for c in reader.connections if c.topic == topic and c.msgtype == type_name]
-            for _, received, data in reader.messages(connections):
-                yield received, data
+            files = _chunked(reader)
+            if not files:
+                for _, received, data in reader.messages(connections):
+                    yield received, data
+            for file, chunks in files:
+                numbers = {c.id for c in file.connections if c.topic == topic and c.msgtype == type_name}
+                for chunk in chunks:
+                    if any(chunk.channel_count.get(number, 0) for number in numbers):
+                        yield from messages_of_chunk(chunk, numbers, file.bio)
 
     @contextmanager
     def _reader(self) -> Iterator[Reader1 | Reader2]:
@@ -171,6 +180,20 @@ class RosbagsSource:
             f"messages in {', '.join(waiting)} are not read: the recorder was killed; add them with: "
             f"sqlite3 {database} 'PRAGMA wal_checkpoint(TRUNCATE)'"
         )
+
+
+def _chunked(reader: Any) -> list[tuple[Any, list[Any]]]:
+    """Return the .mcap files of a reader, and the chunks of each by time; none unless chunks follow one another."""
+    storage = getattr(reader, "storage", None)
+    files = getattr(storage, "storages", [storage])
+    found = []
+    for file in files:
+        chunks = sorted(getattr(file, "chunks", ()), key=attrgetter("message_start_time"))
+        apart = all(one.message_end_time < other.message_start_time for one, other in pairwise(chunks))
+        if not chunks or not apart or storage.metadata.compression_mode == "message":
+            return []
+        found.append((file, chunks))
+    return found
 
 
 def rosbag2_reads() -> bool:
