@@ -64,6 +64,6 @@ def finished() -> None:
 
 
 # Not where Ctrl-C is ignored, as in a shell's background.
-_program = NODE or _name == "youbot" or _module.startswith("youbot_dynamics.")
+_program = NODE or _name in ("youbot", "identify_robot") or _module.startswith("youbot_dynamics.")
 if _program and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _leave)
