@@ -242,6 +242,7 @@ class GuardSocket:
     def release(self) -> None:
         """Let the controller know that it is guarded no longer; its heartbeats are still read."""
         self._server.close()
+        self._claim.close()  # the next guard need not wait for our end
         if self._connection is not None:
             with contextlib.suppress(OSError):  # it has ended itself
                 self._connection.shutdown(socket.SHUT_WR)
