@@ -270,7 +270,7 @@ def test_a_controller_that_must_be_guarded_says_so_until_it_is(place: Path, monk
     guard.release()
     controller.heartbeat(driving=False)
     assert "has ended" in controller.missing
-    GuardSocket(node())  # the next one
+    assert guard._claim.closed, "the next guard would have to wait for the end of this one"
     assert ControllerSocket(node(), guarded=False).missing == ""
 
 
