@@ -45,12 +45,15 @@ def test_late_messages_and_a_clock_that_is_set_right_are_no_jump() -> None:
 
 
 def test_a_queue_of_messages_shows_as_their_delay_behind_the_promptest_one_and_a_jump_does_not() -> None:
+    def take(count: range, late: float, ahead: float = 0.0) -> list[str]:
+        return [watch.take(PERIOD * k + late, 7.0 + PERIOD * k + ahead) for k in count]
+
     watch = StampWatch()
-    feed(watch, [0.002] * 100)
+    assert not any(take(range(100), 0.002))
     assert watch.delay == pytest.approx(0.0, abs=1e-4)
-    feed(watch, [0.302] * 50, 100)
+    assert not any(take(range(100, 150), 0.302))
     assert watch.delay == pytest.approx(0.3, abs=2e-3)
-    feed(watch, [2.302] * 50, 150)  # the stamps went back by 2 s
+    take(range(150, 200), 0.302, -2.0)  # the stamps went back
     assert watch.delay == pytest.approx(0.0, abs=2e-3)
 
 
