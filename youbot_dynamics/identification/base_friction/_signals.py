@@ -169,6 +169,7 @@ def recorded_wheel_signals(
     efforts = states.effort * np.array(robot.driver.velocity_sign)
     torques = efforts if bool(np.any(np.isfinite(efforts))) else None
     positions = states.position * np.array(robot.driver.position_sign)
+    del efforts, states
     signals = wheel_signals(time, positions, torques, command, delays, robot.base.geometry.mecanum(), number)
     return replace(signals, wheels=joints)
 
@@ -215,8 +216,9 @@ def wheel_signals(
         IdentificationError: too few readings, or no readable command.
     """
     keep = np.concatenate([[True], np.diff(time) > 0.0]) if len(time) else np.zeros(0, dtype=bool)
-    time, positions = time[keep], positions[keep]
-    torques = None if torques is None else torques[keep]
+    if not np.all(keep):  # no copy of many readings for nothing
+        time, positions = time[keep], positions[keep]
+        torques = None if torques is None else torques[keep]
     if len(time) < _FEWEST:
         raise IdentificationError(
             "states of the wheels",
@@ -226,8 +228,11 @@ def wheel_signals(
         )
     spans = np.diff(time)
     middle = time[:-1] + 0.5 * spans
-    speeds = np.diff(positions, axis=0) / _mean_intervals(spans)[:, None]
-    mean_torques = None if torques is None else 0.5 * (torques[:-1] + torques[1:])
+    speeds = np.diff(positions, axis=0)
+    speeds /= _mean_intervals(spans)[:, None]
+    mean_torques = None if torques is None else torques[:-1] + torques[1:]
+    if mean_torques is not None:
+        mean_torques *= 0.5
     commanded = None
     if command is not None:
         # An unreadable command is not a stop: the command before it stays in force.

@@ -212,11 +212,12 @@ def joint_layouts(messages: Messages, type_name: str) -> tuple[list[JointLayout]
         if any(length not in (0, len(names)) for length in lengths):
             rejected += len(rows)
             continue
-        values = np.full((3, len(rows), len(names)), np.nan)
-        for k, length in enumerate(lengths):
-            if length:
-                first = sum(lengths[:k])
-                values[k] = rows[:, first : first + length]
+        if 0 in lengths:
+            values = np.full((3, len(rows), len(names)), np.nan)
+            for k in np.flatnonzero(lengths):
+                values[k] = rows[:, sum(lengths[:k]) : sum(lengths[: k + 1])]
+        else:  # no copy: many readings fill the memory
+            values = rows.reshape(len(rows), 3, len(names)).transpose(1, 0, 2)
         layouts.append(JointLayout(names, received, stamp, values))
     return layouts, rejected
 
