@@ -48,19 +48,19 @@ def _unraisable(problem: sys.UnraisableHookArgs) -> None:
 
 
 def run(command: Callable[..., int], *arguments: object) -> int:
-    """Run a command; KeyboardInterrupt instead of what else an import raises that Ctrl-C interrupts."""
+    """Run the command of a program; KeyboardInterrupt instead of what else an import raises that Ctrl-C interrupts.
+
+    At its end Ctrl-C is ignored: an interpreter that ends would print a traceback.
+    """
     try:
         return command(*arguments)
     except BaseException:
         if _interrupted:
             raise KeyboardInterrupt from None
         raise
-
-
-def finished() -> None:
-    """Ignore Ctrl-C from now on, in a program: the interpreter that ends would print a traceback."""
-    if _signal.getsignal(_signal.SIGINT) in (_leave, _raise):
-        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    finally:
+        if _signal.getsignal(_signal.SIGINT) in (_leave, _raise):
+            _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
 
 
 # Not where Ctrl-C is ignored, as in a shell's background.

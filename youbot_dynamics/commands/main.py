@@ -22,7 +22,7 @@ from youbot_dynamics.bringup_plan import (
 )
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, did_you_mean, missing_package
 from youbot_dynamics.identification.stages import STAGES
-from youbot_dynamics.interrupts import INTERRUPTED, finished, imported, run
+from youbot_dynamics.interrupts import INTERRUPTED, imported, run
 from youbot_dynamics.resources import ARM_EXCITATION, robot_path
 
 _ROBOT_FILE = (
@@ -379,7 +379,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         code = INTERRUPTED
-    finished()
     sys.exit(code)
 
 

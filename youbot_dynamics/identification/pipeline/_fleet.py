@@ -62,15 +62,18 @@ def fleet_worker(
         ParameterError: no scheduler with workers answers at the address, or it is not trusted.
     """
     if scheduler:
-        thing = f"--scheduler {scheduler}"
-        with _silent(), _client_of(scheduler, thing, trusted) as client:
-            try:
+        thing, logged = f"--scheduler {scheduler}", logging.root.manager.disable
+        logging.disable(logging.CRITICAL)  # dask would print a traceback about what it cannot read
+        try:
+            with _client_of(scheduler, thing, trusted) as client:
                 yield _counted(DaskWorker(client, thing), counted)
-            except YoubotDynamicsError:
-                raise
-            except Exception as problem:  # whatever a foreign answer leads to
-                got, remedy = f"answers that cannot be used ({_named(problem)})", "restart the workers, or omit it"
-                raise ResourceError(thing, got=got, expected="what its workers read", remedy=remedy) from None
+        except YoubotDynamicsError:
+            raise
+        except Exception as problem:  # whatever a foreign answer leads to
+            got, remedy = f"answers that cannot be used ({_named(problem)})", "restart the workers, or omit it"
+            raise ResourceError(thing, got=got, expected="what its workers read", remedy=remedy) from None
+        finally:
+            logging.disable(logged)
         return
     count, cores = len(expand(paths)), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     if count < _WORTH_A_FLEET or cores < 2 or importlib.util.find_spec("distributed") is None:
@@ -94,17 +97,6 @@ def _counted(worker: Worker, counted: Callable[[int, int], None]) -> Worker:
         return worker(tasks, count)
 
     return work
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Let dask log nothing: it prints a traceback about what it cannot read."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)
 
 
 def _named(problem: BaseException) -> str:
