@@ -54,7 +54,7 @@ INPUTS = (
 )
 MORE_INPUTS = (
     ("check_driver", "driver/odom", Odometry, ()),
-    ("odometry", "odom", Odometry, ()),
+    ("trajectory_tracker", "odom", Odometry, ()),
     ("odometry", "cmd_vel", Twist, ()),
     ("arm_ekf", "arm_1/motor_voltage", JointState, ()),
     ("arm_ekf", "arm_1/motor_temperature", JointState, ()),
