@@ -48,7 +48,7 @@ SQLITE_STEPS, SQLITE_STEPS_PER_BYTE = 10_000_000, 20  # SQLite instructions in o
 LARGEST_METADATA = 2_000_000  # size of a YAML text (metadata.yaml, topic quality of service) [bytes]
 
 _MESSAGE = 5  # kind of a record of an .mcap file
-_RECORD_HEAD, _MESSAGE_HEAD = struct.Struct("<BQ").unpack_from, struct.Struct("<H4xQ").unpack_from
+_RECORD, _HEADS = struct.Struct("<BQH4xQ").unpack_from, 23  # heads of a record and of a message, without a second time
 _CHECKSUM_AT, _CHUNK_HEAD = 33, 49  # places of the checksum and of the compression's text in a chunk record
 _MOST_FRAMES = 64  # compressed frames in a chunk; recorders write one
 _DEEPEST = 32  # depth of nested lists and mappings
@@ -216,18 +216,18 @@ def messages_of_chunk(chunk: Any, numbers: Collection[int], file: BinaryIO) -> l
     packed = storage_mcap.read_exact(file, chunk.compressed_size)
     data = storage_mcap.decompress(packed, chunk.compression, chunk.uncompressed_size, checksum)
     start, stop = chunk.message_start_time, chunk.message_end_time
-    found, at, end = [], 0, len(data)
+    found, at, end, reads, padded = [], 0, len(data), 0, data + bytes(_HEADS)  # the last record may be shorter
     while at < end:
-        kind, length = _RECORD_HEAD(data, at)
-        first, at = at + 9, at + 9 + length
-        if at > end:
-            raise DamagedError("a chunk", got="a record that ends after it", expected="complete records")
+        kind, length, number, time = _RECORD(padded, at)
+        first, at = at + _HEADS, at + 9 + length
         if kind != _MESSAGE:
-            ALLOWANCE.count(SKIPPED)
+            reads += SKIPPED
             continue
-        ALLOWANCE.count(1)
-        number, time = _MESSAGE_HEAD(data, first)
+        reads += 1
         if number in numbers and start <= time <= stop:
-            found.append((time, data[first + 22 : at]))
+            found.append((time, data[first + 8 : at]))
+    if at > end:
+        raise DamagedError("a chunk", got="a record that ends after it", expected="complete records")
+    ALLOWANCE.count(reads)  # a chunk is of limited size
     found.sort(key=itemgetter(0))
     return found

@@ -33,7 +33,6 @@ from youbot_dynamics.recording.bag._source import (
     Rosbag2Source,
     RosbagsSource,
     TopicInfo,
-    checked_time,
     collect_topics,
     reading,
     rosbag2_reads,
@@ -271,8 +270,7 @@ class Recording:
         for source in self._sources:
             if topic in source.topics:
                 with reading(source.path):
-                    for received, data in source.messages(topic)[1]:
-                        yield checked_time(received), data
+                    yield from source.messages(topic)[1]
 
 
 def _numbers(values: Vector) -> Vector:

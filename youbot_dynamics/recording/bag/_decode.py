@@ -75,8 +75,8 @@ def _tables(messages: Messages, row_of: RowOf, stamped: bool) -> dict[Key, tuple
     The stamps are 0 for a type without. Messages that differ in nothing but numbers are decoded together.
     """
     layouts: dict[int, list[_Layout]] = {}
-    pieces: dict[Key, list[tuple[IntArray, IntArray, Vector]]] = {}
-    raw = iter(messages.raw)
+    pieces: dict[Key, tuple[bytearray, bytearray, bytearray]] = {}  # these grow without a copy
+    raw, widths = iter(messages.raw), dict[Key, int]()
     while batch := list(islice(raw, _AT_ONCE)):
         received = np.array([time for time, _ in batch], dtype=np.int64)
         found: dict[Key, list[tuple[IntArray, IntArray, Vector]]] = {}  # places in the batch, stamps, rows
@@ -115,23 +115,19 @@ def _tables(messages: Messages, row_of: RowOf, stamped: bool) -> dict[Key, tuple
         for key, parts in sorted(found.items(), key=lambda item: min(places[0] for places, *_ in item[1])):
             places, stamps, rows = map(np.concatenate, zip(*parts, strict=True))
             order = np.argsort(places)
-            pieces.setdefault(key, []).append((received[places[order]], stamps[order], rows[order]))
-    tables = {}
-    for key in list(pieces):
-        times, stamps, parts = map(list, zip(*pieces.pop(key), strict=True))
-        tables[key] = np.concatenate(times), np.concatenate(stamps), _joined(parts)
-    return tables
-
-
-def _joined(parts: list[Vector]) -> Vector:
-    """Concatenate parts (n, k) and free each when it is copied, since many readings fill the memory."""
-    table = np.empty((sum(map(len, parts)), parts[0].shape[1]))
-    end = len(table)
-    while parts:
-        part = parts.pop()
-        table[end - len(part) : end] = part
-        end -= len(part)
-    return table
+            columns = received[places[order]], stamps[order], rows[order]
+            grown = pieces.setdefault(key, (bytearray(), bytearray(), bytearray()))
+            for whole, column in zip(grown, columns, strict=True):
+                whole += column.tobytes()
+            widths[key] = rows.shape[1]
+    return {
+        key: (
+            np.frombuffer(times, np.int64),
+            np.frombuffer(stamps, np.int64),
+            np.frombuffer(rows).reshape(-1, widths[key]),
+        )
+        for key, (times, stamps, rows) in pieces.items()
+    }
 
 
 def longest_nondecreasing(values: IntArray) -> IntArray:

@@ -153,7 +153,7 @@ class RosbagsSource:
             files = _chunked(reader)
             if not files:
                 for _, received, data in reader.messages(connections):
-                    yield received, data
+                    yield checked_time(received), data
             for file, chunks in files:
                 numbers = {c.id for c in file.connections if c.topic == topic and c.msgtype == type_name}
                 for chunk in chunks:
@@ -237,7 +237,7 @@ class Rosbag2Source:
             reader.set_filter(rosbag2_py.StorageFilter(topics=[topic]))
             while reader.has_next():
                 _, data, received = reader.read_next()[:3]
-                yield received, data
+                yield checked_time(received), data
 
     def _open(self) -> Any:
         import rosbag2_py
