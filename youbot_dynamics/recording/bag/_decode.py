@@ -120,14 +120,11 @@ def _tables(messages: Messages, row_of: RowOf, stamped: bool) -> dict[Key, tuple
             for whole, column in zip(grown, columns, strict=True):
                 whole += column.tobytes()
             widths[key] = rows.shape[1]
-    return {
-        key: (
-            np.frombuffer(times, np.int64),
-            np.frombuffer(stamps, np.int64),
-            np.frombuffer(rows).reshape(-1, widths[key]),
-        )
-        for key, (times, stamps, rows) in pieces.items()
-    }
+    tables = {}
+    for key, (times, stamped_at, numbers) in pieces.items():
+        rows = np.frombuffer(numbers).reshape(len(times) // 8, widths[key])  # none for a message without numbers
+        tables[key] = np.frombuffer(times, np.int64), np.frombuffer(stamped_at, np.int64), rows
+    return tables
 
 
 def longest_nondecreasing(values: IntArray) -> IntArray:
