@@ -205,11 +205,7 @@ def truth(name: str, value: str | bool) -> bool:
 
 
 def positive(name: str, value: str | float) -> float:
-    """Read a finite number above 0, the value of the argument `name`.
-
-    Raises:
-        ParameterError: it is none.
-    """
+    """Read the value of the argument `name`; raise ParameterError unless it is a finite number above 0."""
     with suppress(ValueError):
         if 0.0 < (number := float(value)) < math.inf:
             return number

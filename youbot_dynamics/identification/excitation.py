@@ -259,11 +259,7 @@ def _search(
 
 
 def check_size(duration: float, room: float) -> None:
-    """Refuse an excitation of a duration [s] or room [m] that is out of range, before anything moves.
-
-    Raises:
-        ProgramError: one of them is.
-    """
+    """Raise ProgramError if the duration [s] or room [m] of an excitation is out of range."""
     _check("--duration", duration, _SHORTEST, _LONGEST, "s")
     _check("--room", room, _SMALLEST_ROOM, _LARGEST_ROOM, "m")
 
