@@ -191,10 +191,10 @@ def joint_layouts(messages: Messages, type_name: str) -> tuple[list[JointLayout]
 
     def row_of(message: Any) -> tuple[Key, Sequence[float]]:
         if type_name == JOINT_STATE:
-            names, fields = message.name, (message.position, message.velocity, message.effort)
+            names, fields = message.name, [message.position, message.velocity, message.effort]
         else:
             joints = [dict(zip(one.interface_names, one.values, strict=False)) for one in message.interface_values]
-            names, fields = message.joint_names, tuple(_interface(joints, name) for name in _INTERFACES)
+            names, fields = message.joint_names, [_interface(joints, name) for name in _INTERFACES]
         return (tuple(names), *map(len, fields)), [value for field in fields for value in field]
 
     layouts, rejected = [], 0

@@ -124,7 +124,7 @@ class RosbagsSource:
                 (connection.topic, connection.msgtype, connection.msgcount) for connection in reader.connections
             )
             self.start = checked_time(reader.start_time) if reader.message_count else None
-            storage = getattr(reader, "storage", None)
+            storage: Any = getattr(reader, "storage", None)
             files = [part.path.name for part in getattr(storage, "storages", ())]
             if len(set(files)) < len(files):  # its messages would count twice
                 raise DamagedError(str(path), got="a file that is listed twice", expected="each file once")
@@ -184,7 +184,7 @@ class RosbagsSource:
 
 def _chunked(reader: Any) -> list[tuple[Any, list[Any]]]:
     """Return the .mcap files of a reader, and the chunks of each by time; none unless chunks follow one another."""
-    storage = getattr(reader, "storage", None)
+    storage: Any = getattr(reader, "storage", None)
     files = getattr(storage, "storages", [storage])
     found = []
     for file in files:
