@@ -26,7 +26,7 @@ def point_inertia(mass: float, offset: ArrayLike) -> Vector:
 
     Source: system 18.
     """
-    m, d = number("mass", mass, "kg", low=0.0), array("offset", offset, (3,))
+    m, d = number("mass", mass, "kg", low=0.0), array("offset", offset, (3,), float(np.finfo(float).max))
     inertia: Vector = m * (d @ d * np.eye(3) - np.outer(d, d))
     return inertia
 
@@ -198,7 +198,7 @@ def wrench_about_pole(
 
     Source: system 20; D-002-4.
     """
-    tensor, r = _tensor_about_pole(inertia, mass, offset), array("offset", offset, (3,))
+    tensor, r = _tensor_about_pole(inertia, mass, offset), array("offset", offset, (3,), float(np.finfo(float).max))
     w, alpha = (
         array("angular_velocity", angular_velocity, (3,)),
         array("angular_acceleration", angular_acceleration, (3,)),
