@@ -16,7 +16,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.kinematics.planar import covariance_in_space, yaw_of_quaternion
+from youbot_dynamics.kinematics.planar import yaw_of_quaternion
 from youbot_dynamics.robot import doubled
 
 if TYPE_CHECKING:
@@ -134,19 +134,8 @@ def joint_message(
     return message
 
 
-def odometry_message(
-    stamp: float,
-    frame: str,
-    child: str,
-    pose: Vector,
-    twist: Vector,
-    pose_covariance: Vector | None = None,
-    twist_covariance: Vector | None = None,
-) -> Odometry:
-    """Odometry of a planar base: pose (3,) x, y, yaw in `frame`, twist (3,) in `child`, at a stamp [s].
-
-    Covariances (3, 3) are of these; None leaves the message's zeros ("unknown").
-    """
+def odometry_message(stamp: float, frame: str, child: str, pose: Vector, twist: Vector) -> Odometry:
+    """Odometry of a planar base: pose (3,) x, y, yaw in `frame`, twist (3,) in `child`, at a stamp [s]."""
     message = Odometry()
     message.header.stamp = to_time(stamp)
     message.header.frame_id, message.child_frame_id = frame, child
@@ -154,10 +143,6 @@ def odometry_message(
     half = 0.5 * float(pose[2])
     message.pose.pose.orientation.z, message.pose.pose.orientation.w = sin(half), cos(half)
     message.twist.twist = twist_message(twist)
-    if pose_covariance is not None:
-        message.pose.covariance = covariance_in_space(pose_covariance)
-    if twist_covariance is not None:
-        message.twist.covariance = covariance_in_space(twist_covariance)
     return message
 
 

@@ -23,18 +23,10 @@ from youbot_dynamics.control.tracking_run import StampWatch
 from youbot_dynamics.estimation import odometry as core
 from youbot_dynamics.estimation.response_monitor import Figure, ResponseMonitor
 from youbot_dynamics.kinematics.planar import covariance_in_space
+from youbot_dynamics.nodes import _messages as messages
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Growth, Status
 from youbot_dynamics.nodes._listening import listen, listen_joints
-from youbot_dynamics.nodes._messages import (
-    answer,
-    frame_of,
-    joint_message,
-    nanoseconds,
-    of_joints,
-    seconds,
-    to_time,
-    twice,
-)
+from youbot_dynamics.nodes._messages import answer, joint_message, of_joints, seconds, twice
 from youbot_dynamics.nodes._parameters import FIND_ROLLER_PHASES, FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, LATCHED_QOS, STATE_QOS, TF_QOS, node_time, run
 from youbot_dynamics.nodes._topic_graph import endpoints_of
@@ -208,16 +200,16 @@ class OdometryNode(Node):
         position, velocity, effort = (field.copy() for field in fields)
         for field, signs in zip((position, velocity, effort), kinds, strict=True):
             field[: len(names)] *= _signs_of(names, self._names, signs)[: len(field)]
-        return joint_state_cdr(sample.stamp, names, position, velocity, effort, frame_of(data))
+        return joint_state_cdr(sample.stamp, names, position, velocity, effort, messages.frame_of(data))
 
     def _publish(self, state: core.OdometryState) -> None:
         covariances = covariance_in_space(state.covariance), covariance_in_space(state.twist_covariance)
-        names = self._frame, self._child
-        self._odom.publish(odometry_cdr(nanoseconds(state.stamp), *names, state.pose, state.twist, *covariances))
+        stamp, names = messages.nanoseconds(state.stamp), (self._frame, self._child)
+        self._odom.publish(odometry_cdr(stamp, *names, state.pose, state.twist, *covariances))
         if self.tracker is not None:
             self.tracker.take_odometry(state.stamp, state.pose)
         if self._tf is not None:
-            header = Header(stamp=to_time(state.stamp), frame_id=self._frame)
+            header = Header(stamp=messages.to_time(state.stamp), frame_id=self._frame)
             transform = TransformStamped(header=header, child_frame_id=self._child)
             place, turn = transform.transform.translation, transform.transform.rotation
             place.x, place.y, half = state.pose[0], state.pose[1], 0.5 * state.pose[2]
