@@ -23,7 +23,8 @@ before = set(sys.modules)
 import youbot_dynamics as yd
 heavy = {"numpy", "numba", "scipy", "matplotlib", "rclpy"} & set(sys.modules)
 assert not heavy, heavy
-assert {name for name in sys.modules if name.startswith("youbot_dynamics")} == {"youbot_dynamics", "youbot_dynamics.interrupts"}
+ours = {name for name in sys.modules if name.startswith("youbot_dynamics")}
+assert ours == {"youbot_dynamics", "youbot_dynamics.interrupts"}
 assert "Tree" in dir(yd) and "Tree" not in vars(yd)
 yd.MecanumBase
 assert "numba" not in sys.modules
