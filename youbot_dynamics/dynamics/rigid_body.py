@@ -198,7 +198,7 @@ def wrench_about_pole(
 
     Source: system 20; D-002-4.
     """
-    tensor, r = _tensor_about_pole(inertia, mass, offset), array("offset", offset, (3,), float(np.finfo(float).max))
+    tensor, r = _tensor_about_pole(inertia, mass, offset), array("offset", offset, (3,))
     w, alpha = (
         array("angular_velocity", angular_velocity, (3,)),
         array("angular_acceleration", angular_acceleration, (3,)),
