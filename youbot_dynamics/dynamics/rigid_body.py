@@ -108,7 +108,7 @@ def moment_about_line(inertia: ArrayLike, direction: ArrayLike) -> float:
 
     Source: system 18; D-002-2.
     """
-    tensor, line = _tensor("inertia", inertia), array("direction", direction, (3,))
+    tensor, line = _tensor("inertia", inertia), array("direction", direction, (3,), float(np.finfo(float).max))
     longest = np.abs(line).max()
     if longest == 0.0:
         raise InputError("direction", got="length 0", expected="a direction")
