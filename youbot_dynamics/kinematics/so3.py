@@ -44,7 +44,7 @@ def exponential(rotation_vector: ArrayLike) -> Vector:
 
 def _turn(rotation_vector: ArrayLike) -> tuple[Vector, float]:
     """Matrix skew(v) (3, 3) and length [rad] of a rotation vector v (3,)."""
-    v = array("rotation_vector", rotation_vector, (3,))
+    v = array("rotation_vector", rotation_vector, (3,), float(np.finfo(float).max))
     angle = hypot(*v.tolist())
     if not angle <= _LOST_ANGLE:
         raise InputError(
@@ -110,7 +110,7 @@ def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:
 
     Source: system 15.
     """
-    q = array("quaternion", quaternion, (4,))
+    q = array("quaternion", quaternion, (4,), float(np.finfo(float).max))
     largest = float(np.max(np.abs(q)))
     if largest == 0.0:
         raise InputError(
