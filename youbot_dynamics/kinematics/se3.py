@@ -60,7 +60,7 @@ def exponential(displacement: ArrayLike) -> Vector:
 
     Source: document 002 eq. (A.7), (A.10), systems 16, 17.
     """
-    d = array("displacement", displacement, (6,))
+    d = array("displacement", displacement, (6,), float(np.finfo(float).max))
     pose = np.eye(4)
     pose[:3, :3] = so3.exponential(d[3:])
     pose[:3, 3] = so3.left_jacobian(d[3:]) @ d[:3]
