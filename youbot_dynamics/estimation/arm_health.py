@@ -258,7 +258,7 @@ class ArmHealth:
         self._last_heard = now
         self._lag = clock - reading.stamp
         self._zeros = np.where(reading.effort == 0.0, self._zeros + 1, 0)
-        self._signs.update(reading.stamp, reading.position, reading.velocity)
+        self._signs.update(reading.stamp, reading.position.tolist(), reading.velocity.tolist())
 
     def compare(self, effort: Vector, torque_error: Vector, speed: Vector) -> None:
         """Find joints whose effort has the wrong sign: the filter's torque error is then minus twice the effort.

@@ -198,25 +198,3 @@ def covariance_in_space(covariance: Vector) -> Vector:
     full = _PLANAR_COVARIANCE.copy()
     full[_PLANAR_PLACES] = covariance.ravel()
     return full
-
-
-def displacement_jacobians(displacement: ArrayLike) -> tuple[Vector, Vector]:
-    """Jacobians of `pose_next = compose(pose, exponential(d))` for errors in the body frame.
-
-    A pose error e_k in the body frame becomes e_(k+1) = A e_k + B d_error with A = Ad(exp(-d)) and B the right Jacobian
-    of SE(2). B is taken to first order, B = I - ad(d)/2. For odometry steps, |turn| < 0.1 rad, the relative error of
-    the noise is below 2e-3.
-
-    Args:
-        displacement: (3,) body twist x time [m, m, rad].
-
-    Returns:
-        A (3, 3) and B (3, 3).
-    """
-    x, y, turn = exponential(displacement).tolist()
-    dx, dy, _ = finite_vector("displacement", displacement, 3).tolist()
-    c, s = cos(turn), sin(turn)
-    # A yaw error rotates the displacement: velocity of the point (x, y) under a unit yaw rate.
-    adjoint = np.array([[c, s, s * x - c * y], [-s, c, s * y + c * x], [0.0, 0.0, 1.0]])
-    half = 0.5 * turn
-    return adjoint, np.array([[1.0, half, -0.5 * dy], [-half, 1.0, 0.5 * dx], [0.0, 0.0, 1.0]])

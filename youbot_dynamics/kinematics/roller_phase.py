@@ -339,7 +339,7 @@ class RollingWheels(MadeOfArguments):
         roll(self.constants, start, step, shares, nan if turn is None else float(turn), moved, residual)
         if self.phases is None:
             # With one piece the twist is exact for any turn; the logarithm of the pose would wrap the turn.
-            return _Rolled(self.base.twist(step - residual), residual)
+            return _Rolled(self.base.forward_matrix @ (step - residual), residual)
         return _Rolled(planar.logarithm(moved), residual)
 
     def path(self, angles: ArrayLike) -> Vector:

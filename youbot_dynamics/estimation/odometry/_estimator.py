@@ -20,6 +20,7 @@ Source: systems 31, 56.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import cos, inf, sin
 from typing import NamedTuple
@@ -77,17 +78,15 @@ class SpeedChannelCheck:
         self._pieces = np.zeros(n)
         # Per wheel: products of the regressors with each other and with the turn, and of the turn with itself.
         self._squares, self._products, self._power = np.zeros((n, 2, 2)), np.zeros((n, 2)), np.zeros(n)
-        self._last: tuple[float, list[float], list[float]] | None = None
-        self._start: tuple[float, list[float], list[float]] | None = None
+        self._last: tuple[float, Sequence[float], Sequence[float]] | None = None
+        self._start: tuple[float, Sequence[float], Sequence[float]] | None = None
         self._sum = [0.0] * n
 
-    def update(self, stamp: float, position: ArrayLike, velocity: ArrayLike) -> None:
+    def update(self, stamp: float, angles: Sequence[float], speeds: Sequence[float]) -> None:
         """Process one reading in our signs: (n,) angles [rad] and speeds [rad/s].
 
         A gap, a NaN, or a number beyond 1e9, whose square would stay in the sums for ever, starts a new piece.
         """
-        angles: list[float] = np.asarray(position, dtype=float).tolist()
-        speeds: list[float] = np.asarray(velocity, dtype=float).tolist()
         if not sum(map(abs, (*angles, *speeds))) <= _WILD:
             self._last = self._start = None
             return
@@ -206,10 +205,12 @@ class BaseEstimator:
         Position (n,) is in rad; velocity (n,) [rad/s] is optional and only checked. If the stamps scatter about the
         driver's period, the stamp of the state is regular: see `StampRhythm`.
         """
-        stamp = self._rhythm.take(stamp, np.asarray(position, dtype=float).tolist())
+        angles: list[float] = np.asarray(position, dtype=float).tolist()
+        stamp = self._rhythm.take(stamp, angles)
         if velocity is not None:
-            self._signs.update(stamp, position, velocity)
-            self._speeds.update(stamp, position, velocity)
+            speeds: list[float] = np.asarray(velocity, dtype=float).tolist()
+            self._signs.update(stamp, angles, speeds)
+            self._speeds.update(stamp, angles, speeds)
         begin = self.odometry.last_stamp
         turn = None if begin is None else self.gyro.turn(begin, stamp)
         before = self.odometry.last_angles

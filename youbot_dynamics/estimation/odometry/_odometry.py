@@ -5,8 +5,9 @@ Source: systems 28, 31.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import cos, hypot, isfinite, sin
+from math import hypot, isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -188,7 +189,7 @@ class Odometry:
         self._late_in_a_row = 0
         step = angles - self._angles
         finite = all(map(isfinite, angles.tolist()))
-        if not (finite and np.abs(step).max() <= self._fastest_wheel * (dt + _STEP_SLACK)):
+        if not (finite and max(map(abs, step.tolist())) <= self._fastest_wheel * (dt + _STEP_SLACK)):
             self.jumps += 1
             self._start_anew(stamp, angles if finite else None, "the wheel counts jumped")
             return None
@@ -199,11 +200,11 @@ class Odometry:
         if self._watch.lost:
             self._lose_phases("the residual of the wheels does not follow the rollers")
         self._pose = np.array([pose[0], pose[1], planar.wrap(pose[2])])
-        if np.abs(angles - self._moved_angles).max() > _STANDS_WITHIN:
+        if max(map(abs, (angles - self._moved_angles).tolist())) > _STANDS_WITHIN:
             self._moved_at, self._moved_angles = stamp, angles
         self._angles, self._stamp = angles, stamp
-        twist = displacement / dt
-        return OdometryState(stamp, self._pose.copy(), twist, self._covariance(), self._twist_covariance(twist, dt))
+        twist, covariance = displacement / dt, self._coherent.covariance(float(self._pose[2]))
+        return OdometryState(stamp, self._pose.copy(), twist, covariance, self._twist_covariance(twist, dt))
 
     def _start_anew(self, stamp: float, angles: Vector | None, reason: str) -> None:
         """Restart from here; encoder counts may have restarted, which invalidates the roller phases."""
@@ -243,7 +244,7 @@ class Odometry:
             displacement = self.wheels.roll(before, angles, known_turn, weights).displacement
         spread = self._spread if turn is None else self._plane_spread
         errors = np.zeros((len(step) + _OF_GYRO, 3))
-        if self._left_out is None or turn is None:
+        if self.slip.alarm and (self._left_out is None or turn is None):
             errors[:-_OF_GYRO] = spread.T * self.slip.excess[:, None]
         if turn is not None:
             errors[-_OF_GYRO:, 2] = turn.bias_error, turn.scale_error
@@ -271,14 +272,7 @@ class Odometry:
         yaw = settings.yaw_noise**2 * metres + settings.yaw_noise_turning**2 * radians
         if turn is not None:
             yaw = turn.variance
-        self._coherent.move(*planar.displacement_jacobians(displacement), errors, (position, position, yaw))
-
-    def _covariance(self) -> Vector:
-        c, s = cos(self._pose[2]), sin(self._pose[2])
-        turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        rotated = turn @ self._coherent.covariance() @ turn.T
-        symmetric: Vector = 0.5 * (rotated + rotated.T)
-        return symmetric
+        self._coherent.move(displacement, errors, (position, position, yaw))
 
     def _twist_covariance(self, twist: Vector, dt: float) -> Vector:
         """Covariance from two readings over dt^2: independent rounding q^2/12 of each wheel, and common stamp jitter.
@@ -314,14 +308,12 @@ class SignCheck:
         self.slowest = slowest
         self.needed = needed
         self._votes = [[0.0, 0.0] for _ in joints]  # for and against
-        self._last: tuple[float, list[float]] | None = None
+        self._last: tuple[float, Sequence[float]] | None = None
 
-    def update(self, stamp: float, position: ArrayLike, velocity: ArrayLike) -> None:
+    def update(self, stamp: float, angles: Sequence[float], speeds: Sequence[float]) -> None:
         """Process one reading in our signs: (n,) angles [rad] and speeds [rad/s]."""
-        angles: list[float] = np.asarray(position, dtype=float).tolist()
         if self._last is not None and stamp > self._last[0]:
             dt, slowest = stamp - self._last[0], self.slowest
-            speeds = np.asarray(velocity, dtype=float).tolist()
             fade = max(0.0, 1.0 - dt / _VOTES_FADE)
             for votes, angle, before, speed in zip(self._votes, angles, self._last[1], speeds, strict=True):
                 votes[:] = fade * votes[0], fade * votes[1]
