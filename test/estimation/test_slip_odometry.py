@@ -13,7 +13,7 @@ from roller_drives import PERIOD, PROGRAMS, ROBOT, RollerDrive, mujoco_drive, ru
 from youbot_dynamics.control.phase_guard import RollerWatch
 from youbot_dynamics.estimation.odometry import GyroSettings, Odometry, OdometrySettings, SlipSettings
 from youbot_dynamics.estimation.odometry._gyro import GyroTurn, GyroYaw
-from youbot_dynamics.estimation.odometry._slip import CoherentErrors, SlipTest
+from youbot_dynamics.estimation.odometry._slip import CoherentErrors, SlipTest, displacement_jacobians
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.simulation.base import BasePlant
 
@@ -263,12 +263,10 @@ def test_errors_that_are_one_and_the_same_add_up_and_not_their_squares() -> None
             counted = step.copy()
             counted[wheel] *= 1.2
             displacement = base.twist(counted)
-            jacobians = planar.displacement_jacobians(displacement)
-            told = planar.compose(told, planar.exponential(displacement))
             true = planar.compose(true, planar.exponential(base.twist(step)))
             null = np.array([1.0, 1.0, -1.0, -1.0]) / 2.0
             excess = null @ counted / null
-            errors.move(*jacobians, base.forward_matrix.T * excess[:, None])
+            told = errors.move(told, displacement, base.forward_matrix.T * excess[:, None])
         off = planar.logarithm(planar.between(true, told))
         covariance = errors.covariance()
         assert np.linalg.norm(off[:2]) > 5e-3
@@ -277,6 +275,28 @@ def test_errors_that_are_one_and_the_same_add_up_and_not_their_squares() -> None
         errors.close()
         np.testing.assert_allclose(errors.covariance(), kept, atol=1e-15)
         np.testing.assert_array_equal(errors.errors, 0.0)
+
+
+@pytest.mark.parametrize(
+    "displacement", [[0.01, -0.004, 0.02], [0.02, 0.0, -0.05], [0.0, 0.0, 0.09], [0.03, 0.02, 0.0]]
+)
+def test_jacobians_agree_with_differences(displacement: list[float]) -> None:
+    pose, h = np.array([0.4, -0.9, 1.3]), 1e-6
+    end = planar.compose(pose, planar.exponential(displacement))
+    a, b = displacement_jacobians(np.array(displacement))
+
+    def body_error(pose_off: np.ndarray, displacement_off: np.ndarray) -> np.ndarray:
+        start = planar.compose(pose, planar.exponential(pose_off))
+        return planar.logarithm(planar.between(end, planar.compose(start, planar.exponential(displacement_off))))
+
+    d = np.array(displacement)
+    zero, unit = np.zeros(3), np.eye(3) * h
+    by_pose = np.column_stack([(body_error(e, d) - body_error(-e, d)) / (2 * h) for e in unit])
+    by_displacement = np.column_stack([(body_error(zero, d + e) - body_error(zero, d - e)) / (2 * h) for e in unit])
+    np.testing.assert_allclose(a, by_pose, atol=1e-8)
+    np.testing.assert_allclose(b, by_displacement, atol=2e-3)
+    # The promised accuracy of B is that of a first-order series: its error falls with the square of the step.
+    assert np.max(np.abs(b - by_displacement)) <= 0.2 * np.max(np.abs(d)) ** 2
 
 
 def slip_test(**settings: float) -> SlipTest:

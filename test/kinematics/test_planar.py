@@ -140,28 +140,6 @@ def test_the_euler_sum_is_off_by_the_figures_of_system_28() -> None:
     assert worst_distance(euler_path(fast, 0.1), exact_path(fast, 0.1)) == pytest.approx(0.041, abs=0.003)
 
 
-@pytest.mark.parametrize(
-    "displacement", [[0.01, -0.004, 0.02], [0.02, 0.0, -0.05], [0.0, 0.0, 0.09], [0.03, 0.02, 0.0]]
-)
-def test_jacobians_agree_with_differences(displacement: list[float]) -> None:
-    pose, h = np.array([0.4, -0.9, 1.3]), 1e-6
-    end = planar.compose(pose, planar.exponential(displacement))
-    a, b = planar.displacement_jacobians(displacement)
-
-    def body_error(pose_off: np.ndarray, displacement_off: np.ndarray) -> np.ndarray:
-        start = planar.compose(pose, planar.exponential(pose_off))
-        return planar.logarithm(planar.between(end, planar.compose(start, planar.exponential(displacement_off))))
-
-    d = np.array(displacement)
-    zero, unit = np.zeros(3), np.eye(3) * h
-    by_pose = np.column_stack([(body_error(e, d) - body_error(-e, d)) / (2 * h) for e in unit])
-    by_displacement = np.column_stack([(body_error(zero, d + e) - body_error(zero, d - e)) / (2 * h) for e in unit])
-    np.testing.assert_allclose(a, by_pose, atol=1e-8)
-    np.testing.assert_allclose(b, by_displacement, atol=2e-3)
-    # The promised accuracy of B is that of a first-order series: its error falls with the square of the step.
-    assert np.max(np.abs(b - by_displacement)) <= 0.2 * np.max(np.abs(d)) ** 2
-
-
 @given(angle=st.floats(-1e4, 1e4))
 @settings(max_examples=200, deadline=None)
 def test_wrap_keeps_the_direction_and_lands_in_the_half_open_range(angle: float) -> None:
@@ -201,7 +179,7 @@ def test_mean_twist_of_any_duration(dt: float) -> None:
     )
 
 
-FUNCTIONS_OF_ONE = ["exponential", "logarithm", "displacement_jacobians"]
+FUNCTIONS_OF_ONE = ["exponential", "logarithm"]
 FUNCTIONS_OF_TWO = ["compose", "between", "move_path"]
 
 

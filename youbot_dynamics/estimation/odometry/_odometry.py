@@ -193,8 +193,8 @@ class Odometry:
             self.jumps += 1
             self._start_anew(stamp, angles if finite else None, "the wheel counts jumped")
             return None
-        displacement = self._displacement(dt, angles, step, turn)
-        pose = planar.compose(self._pose, planar.exponential(displacement))
+        displacement, errors = self._displacement(dt, angles, step, turn)
+        pose = self._coherent.move(self._pose, displacement, errors, self._noise(displacement, turn))
         if self.slip.wheel is not None and self._left_out is None:
             pose = self._put_right(self.slip.wheel, pose)
         if self._watch.lost:
@@ -224,8 +224,8 @@ class Odometry:
     def _new_test(self) -> SlipTest:
         return SlipTest(self.wheels, self._slip_settings, self._position_quantum, self._stamp_jitter)
 
-    def _displacement(self, dt: float, angles: Vector, step: Vector, turn: GyroTurn | None) -> Vector:
-        """Displacement (3,) of one step, with the slip test; updates the covariance."""
+    def _displacement(self, dt: float, angles: Vector, step: Vector, turn: GyroTurn | None) -> tuple[Vector, Vector]:
+        """Displacement (3,) of one step, with the slip test, and its errors (m, 3) that are equal in all steps."""
         before = angles - step
         known_turn = None if turn is None else turn.angle
         rolled = self.wheels.roll(before, angles, known_turn, self._weights)
@@ -248,8 +248,7 @@ class Odometry:
             errors[:-_OF_GYRO] = spread.T * self.slip.excess[:, None]
         if turn is not None:
             errors[-_OF_GYRO:, 2] = turn.bias_error, turn.scale_error
-        self._grow(displacement, turn, errors)
-        return displacement
+        return displacement, errors
 
     def _put_right(self, wheel: int, pose: Vector) -> Vector:
         """Pose (3,) without the error of a wheel since the start of the window; the wheel is left out from now on."""
@@ -259,12 +258,8 @@ class Odometry:
         self._left_out = wheel
         return planar.compose(pose, planar.exponential(-error))
 
-    def _grow(self, displacement: Vector, turn: GyroTurn | None, errors: Vector) -> None:
-        """Propagate the body-frame covariance: P <- A P A' + B Q B', Q proportional to the distance.
-
-        With a gyro, the yaw noise is that of its turn. Errors (m, 3) of this step that are equal in all steps are
-        handled separately.
-        """
+    def _noise(self, displacement: Vector, turn: GyroTurn | None) -> tuple[float, float, float]:
+        """Variances of a displacement in the body frame, proportional to the distance; of the yaw with a gyro its."""
         metres = hypot(displacement[0], displacement[1])
         radians = abs(float(displacement[2]))
         settings = self.settings
@@ -272,7 +267,7 @@ class Odometry:
         yaw = settings.yaw_noise**2 * metres + settings.yaw_noise_turning**2 * radians
         if turn is not None:
             yaw = turn.variance
-        self._coherent.move(displacement, errors, (position, position, yaw))
+        return position, position, yaw
 
     def _twist_covariance(self, twist: Vector, dt: float) -> Vector:
         """Covariance from two readings over dt^2: independent rounding q^2/12 of each wheel, and common stamp jitter.

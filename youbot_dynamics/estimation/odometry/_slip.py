@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import cos, sin, sqrt
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.estimation.odometry._gyro import GyroTurn
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.kinematics.roller_phase import RollingWheels, RowConstants, contact_angle, contact_row
+from youbot_dynamics.kinematics.roller_phase import RollingWheels, contact_angle, contact_row
 from youbot_dynamics.parameters import Settings, setting
 
 _GRID = 24  # tested phases of a roller of unknown phase: 2.5 degrees apart for 6 rollers
@@ -115,35 +114,18 @@ class SlipReport:
 _TIME, _TURN, _TURN_VARIANCE, _BIAS_ERROR, _RATE, _WHEELS = range(6)
 
 
-class _Step(NamedTuple):
-    """One step of the wheels, as in `SlipTest.update`."""
-
-    dt: float
-    before: Vector
-    step: Vector
-    displacement: Vector
-    residual: Vector
-    turn_variance: float
-    bias_error: float
-
-
-class _Bounds(NamedTuple):
-    """Terms of a bound; see `SlipTest`."""
-
-    tolerance: float
-    channel_delay: float
-    quantum: float
-    jitter: float
-    lever: float
-
-
 @compiled
 def _sum_up(
-    supposed: RowConstants,
-    used: RowConstants,
+    wheels: Vector,
     offsets: Vector,
-    current: _Step,
-    limits: _Bounds,
+    dt: float,
+    before: Vector,
+    step: Vector,
+    move: Vector,
+    residual: Vector,
+    variance: float,
+    bias: float,
+    limits: Vector,
     last: Vector,
     row: Vector,
     oldest: Vector,
@@ -152,14 +134,13 @@ def _sum_up(
 ) -> float:
     """Write the row (w,) after the last one (w,), and test the window from the `oldest` row (w,) to it.
 
-    `supposed` are wheels whose rollers may be off by `offsets` (k,) [rad], `used` the rows in use, `current` the step,
-    `limits` the terms of the bounds. `directions` (m, n) span the residual space; one beyond n - 3 is that of a turn.
-    The residual sums along them [rad] are written into `total` (m,). Returns the largest ratio of a sum to its bound.
+    `wheels` (n, 10) are x, y, radius and part of vx of each, then slant, depth and phase as supposed, whose rollers may
+    be off by `offsets` (k,) [rad], and those in use; `limits` (7,) the terms of the bounds and the pitches of both, in
+    arrays since each item of a tuple takes a call as long as the sums of a wheel. From `dt` to `bias` it is the step.
+    `directions` (m, n) span the residual space; one beyond n - 3 is that of a turn. The residual sums along them [rad]
+    are written into `total` (m,). Returns the largest ratio of a sum to its bound.
     """
-    dt, before, step, move, residual, variance, bias = current
-    places, radii, along, slants, depths, pitch, phases = supposed
-    _, _, _, used_slants, used_depths, used_pitch, used_phases = used
-    tolerance, delay, quantum, jitter, lever = limits
+    tolerance, delay, quantum, jitter, lever, pitch, used_pitch = limits
     n, count = len(step), len(offsets)
     row[_TIME] = last[_TIME] + dt
     row[_TURN] = last[_TURN] + abs(move[2])
@@ -173,13 +154,13 @@ def _sum_up(
         row[at + n] = last[at + n] + step[i]
         row[at + 2 * n] = last[at + 2 * n] + abs(step[i])
         row[at + 3 * n] = step[i] / dt
-        x, y, angle = places[i, 0], places[i, 1], before[i] + 0.5 * step[i]
-        phi = contact_angle(angle, used_phases[i], used_pitch)
-        a, b, c = contact_row(x, y, radii[i], along[i], used_slants[i], used_depths[i], phi)
+        x, y, radius, along, slant, depth, phase, used_slant, used_depth, used_phase = wheels[i]
+        angle = before[i] + 0.5 * step[i]
+        a, b, c = contact_row(x, y, radius, along, used_slant, used_depth, contact_angle(angle, used_phase, used_pitch))
         expected = a * move[0] + b * move[1] + c * move[2]
         for h in range(count):
-            phi = contact_angle(angle + offsets[h], phases[i], pitch)
-            a, b, c = contact_row(x, y, radii[i], along[i], slants[i], depths[i], phi)
+            phi = contact_angle(angle + offsets[h], phase, pitch)
+            a, b, c = contact_row(x, y, radius, along, slant, depth, phi)
             row[ripple + h] = last[ripple + h] + (a * move[0] + b * move[1] + c * move[2] - expected)
             widest = max(widest, abs(row[ripple + h] - oldest[ripple + h]))
         swing = delay * abs(row[at + 3 * n] - oldest[at + 3 * n])
@@ -217,7 +198,6 @@ class SlipTest:
 
     def __init__(self, wheels: RollingWheels, settings: SlipSettings, quantum: float, stamp_jitter: float) -> None:
         self.settings = settings
-        delay = settings.channel_delay
         base = wheels.base
         n = len(base.radii)
         self._null = np.ascontiguousarray(np.array([base.slip(unit) for unit in np.eye(n)]).T)
@@ -227,12 +207,15 @@ class SlipTest:
         lever = float(np.linalg.norm(across))
         self._turning = across / lever
         self._with_turn = np.vstack([self._null, self._turning])
-        self._used = wheels.constants
         known = wheels.phases is not None or not base.all_forward  # the contact of omni wheels stays where it is
-        self._supposed = wheels.constants if known else wheels.at_phases(np.zeros(n)).constants
+        used = wheels.constants
+        supposed = used if known else wheels.at_phases(np.zeros(n)).constants
+        of_both = [column for rows in (supposed, used) for column in (rows.slants, rows.depths, rows.phases)]
+        self._wheels = np.column_stack([used.positions, used.radii, used.along, *of_both])
         tolerance = settings.phase_tolerance
         self._offsets = np.array([-tolerance, tolerance]) if known else np.arange(_GRID) * wheels.pitch / _GRID
-        self._limits = _Bounds(settings.slip_tolerance, delay, max(quantum, _ROUNDING), stamp_jitter, lever)
+        terms = (settings.slip_tolerance, settings.channel_delay, max(quantum, _ROUNDING), stamp_jitter, lever)
+        self._limits = np.array([*terms, supposed.pitch, used.pitch])
         self._window: deque[Vector] = deque()
         self._alarm, self._calm = False, 0.0
         self._suspects = np.ones(n, dtype=bool)
@@ -269,12 +252,9 @@ class SlipTest:
         while len(window) > 2 and row[_TIME] - window[1][_TIME] >= self.settings.slip_window - 1e-6:
             window.popleft()
         variance, bias = (0.0, 0.0) if turn is None else (turn.variance, turn.bias_error)
-        current = _Step(dt, before, step, displacement, residual, variance, bias)
         directions = self._null if turn is None else self._with_turn
-        total = np.empty(len(directions))
-        level = _sum_up(
-            self._supposed, self._used, self._offsets, current, self._limits, last, row, window[0], directions, total
-        )
+        total, moved = np.empty(len(directions)), (dt, before, step, displacement, residual, variance, bias)
+        level = _sum_up(self._wheels, self._offsets, *moved, self._limits, last, row, window[0], directions, total)
         begins = level > 1.0 and not self._alarm
         self._calm = 0.0 if level > 1.0 else self._calm + dt
         self._alarm = begins or (self._alarm and self._calm <= self.settings.slip_hold)
@@ -333,10 +313,15 @@ def displacement_jacobians(displacement: Vector) -> tuple[Vector, Vector]:
 
 
 @compiled
-def _move(errors: Vector, closed: Vector, displacement: Vector, added: Vector, noise: Vector) -> None:
+def _move(pose: Vector, errors: Vector, closed: Vector, displacement: Vector, added: Vector, noise: Vector) -> Vector:
     a, b = displacement_jacobians(displacement)
     errors[:] = errors @ a.T + added @ b.T
     closed[:] = a @ closed @ a.T + (b * noise) @ b.T
+    along, across = _quotients(displacement[2])
+    x = displacement[0] * along - displacement[1] * across
+    y = displacement[0] * across + displacement[1] * along
+    c, s = cos(pose[2]), sin(pose[2])
+    return np.array([pose[0] + c * x - s * y, pose[1] + s * x + c * y, pose[2] + displacement[2]])
 
 
 @compiled
@@ -359,12 +344,15 @@ class CoherentErrors:
         self.errors = np.zeros((count, 3))
         self._closed: NDArray[np.float64] = np.zeros((3, 3))
 
-    def move(self, displacement: Vector, added: Vector, noise: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> None:
-        """Propagate the m errors over a displacement (3,) [m, m, rad].
+    def move(
+        self, pose: Vector, displacement: Vector, added: Vector, noise: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    ) -> Vector:
+        """Propagate the m errors over a displacement (3,) [m, m, rad], and return the pose (3,) after it.
 
         They grow by `added` (m, 3) in the body frame [m, m, rad]; `noise` (3,) are the variances of independent noise.
         """
-        _move(self.errors, self._closed, displacement, added, np.array(noise))
+        moved: Vector = _move(pose, self.errors, self._closed, displacement, added, np.array(noise))
+        return moved
 
     def close(self, which: slice = slice(None)) -> None:
         """Freeze some errors, independent of later ones: another slip is an error of another wheel."""
