@@ -278,7 +278,8 @@ def check(position_sign: np.ndarray, speed: float = 0.3, readings: int = 30) -> 
     twin.advance(1.0)
     for k in range(readings):
         reading = twin.read()
-        found.update(reading.stamp, reading.position * position_sign, reading.velocity * ROBOT.driver.velocity_sign)
+        speeds = reading.velocity * ROBOT.driver.velocity_sign
+        found.update(reading.stamp, (reading.position * position_sign).tolist(), speeds.tolist())
         twin.advance(1.02 + k * 0.02)
     return found
 
@@ -303,7 +304,7 @@ def test_a_few_contradictions_at_a_reversal_are_no_verdict() -> None:
     found = SignCheck(JOINTS, needed=3)
     angle = 0.0
     for k in range(60):
-        found.update(k * 0.02, np.full(4, angle), np.full(4, 1.0 if k % 6 else -1.0))
+        found.update(k * 0.02, [angle] * 4, [1.0 if k % 6 else -1.0] * 4)
         angle += 0.02
     assert found.contradicting() == ()
 
@@ -311,7 +312,7 @@ def test_a_few_contradictions_at_a_reversal_are_no_verdict() -> None:
 def test_stamps_may_come_from_an_array() -> None:
     found = SignCheck(JOINTS)
     for stamp in 0.02 * np.arange(20):
-        found.update(stamp, np.full(4, stamp), np.full(4, -1.0))
+        found.update(stamp, [stamp] * 4, [-1.0] * 4)
     assert found.contradicting() == JOINTS
 
 
@@ -323,7 +324,7 @@ def test_a_verdict_on_the_signs_needs_more_than_four_readings_against_for_each_t
     found = SignCheck(JOINTS)
     for k in range(20 * (against + 2)):
         agrees = k % (against + 2) < 2
-        found.update(k * 1e-3, np.full(4, k * 1e-3), np.full(4, 1.0 if agrees else -1.0))
+        found.update(k * 1e-3, [k * 1e-3] * 4, [1.0 if agrees else -1.0] * 4)
     assert found.contradicting() == told
 
 

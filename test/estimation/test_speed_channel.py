@@ -17,7 +17,7 @@ def check(factors: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0), late: int = 0, prog
     drive, found = twin_drive(program, 1, seconds=10.0), SpeedChannelCheck(JOINTS)
     speeds = drive.velocity * np.array(factors)
     for k in range(late, len(drive.stamp)):
-        found.update(float(drive.stamp[k]), drive.position[k], speeds[k - late])
+        found.update(float(drive.stamp[k]), drive.position[k].tolist(), speeds[k - late].tolist())
     return found
 
 
@@ -53,7 +53,7 @@ def test_speeds_that_come_three_messages_late_are_told() -> None:
 def test_nothing_is_said_before_there_was_motion() -> None:
     found = SpeedChannelCheck(JOINTS)
     for k in range(500):
-        found.update(0.02 * k, np.zeros(4), np.zeros(4))
+        found.update(0.02 * k, [0.0] * 4, [0.0] * 4)
     assert found.complaints() == () and np.all(np.isnan(found.channels().scale))
 
 
@@ -61,10 +61,10 @@ def test_the_first_motion_after_a_rest_is_no_wrong_gear_ratio() -> None:
     """Two pieces fit two numbers without a rest: what was read while the wheels stood must not vouch for them."""
     drive, found = twin_drive("combined", 1, seconds=10.0), SpeedChannelCheck(JOINTS)
     for k in range(500):
-        found.update(float(drive.stamp[0]) - 0.02 * (500 - k), drive.position[0], np.zeros(4))
+        found.update(float(drive.stamp[0]) - 0.02 * (500 - k), drive.position[0].tolist(), [0.0] * 4)
     stamps = drive.stamp + np.random.default_rng(1).normal(0.0, 0.01, len(drive.stamp))
     for k in range(len(stamps)):
-        found.update(float(stamps[k]), drive.position[k], drive.velocity[k])
+        found.update(float(stamps[k]), drive.position[k].tolist(), drive.velocity[k].tolist())
         assert found.complaints() == ()
 
 
@@ -74,7 +74,7 @@ def test_gaps_and_holes_begin_a_new_piece() -> None:
     for k in range(800):
         time = 0.02 * k + (1.0 if k > 300 else 0.0)
         told = np.full(4, np.nan) if k % 97 == 5 else (3.0 + np.sin(time)) * np.ones(4)
-        found.update(time, 3.0 * time - np.cos(time) + np.zeros(4), told)
+        found.update(time, [3.0 * time - np.cos(time)] * 4, told.tolist())
     assert found.complaints() == ()
     np.testing.assert_allclose(found.channels().scale, 1.0, atol=1e-2)
 
@@ -86,7 +86,7 @@ def test_one_speed_of_another_world_does_not_blind_it_for_ever(wild: float) -> N
     for k in range(800):
         time = 0.02 * k
         told = np.full(4, wild) if k == 300 else 1.25 * (3.0 + np.sin(time)) * np.ones(4)
-        found.update(time, 3.0 * time - np.cos(time) + np.zeros(4), told)
+        found.update(time, [3.0 * time - np.cos(time)] * 4, told.tolist())
     assert len(found.complaints()) == 4 and all("1.25" in text for text in found.complaints())
 
 
@@ -96,7 +96,7 @@ def test_one_jump_of_an_encoder_is_forgotten_after_half_a_minute_of_motion() -> 
     for k in range(2500):
         time = 0.02 * k
         angles = time - np.cos(0.3 * time) / 0.3 + np.array([100.0 if k > 300 else 0.0, 0.0, 0.0, 0.0])
-        found.update(time, angles, np.full(4, 1.0 + np.sin(0.3 * time)))
+        found.update(time, angles.tolist(), [1.0 + np.sin(0.3 * time)] * 4)
         told.append(bool(found.complaints()))
     assert any(told) and not any(told[1900:])
 
@@ -105,7 +105,7 @@ def test_votes_on_signs_fade_once_a_driver_is_put_right() -> None:
     found = SignCheck(JOINTS)
     for k in range(3500):
         sign = -1.0 if k < 1500 else 1.0
-        found.update(0.02 * k, 0.06 * k * np.ones(4), 3.0 * sign * np.ones(4))
+        found.update(0.02 * k, [0.06 * k] * 4, [3.0 * sign] * 4)
         if k == 1499:
             assert found.contradicting() == JOINTS
     assert found.contradicting() == ()
