@@ -188,8 +188,8 @@ def _chunked(reader: Any) -> list[tuple[Any, list[Any]]]:
     files = getattr(storage, "storages", [storage])
     found = []
     for file in files:
-        chunks = sorted(getattr(file, "chunks", ()), key=attrgetter("message_start_time"))
-        apart = all(one.message_end_time < other.message_start_time for one, other in pairwise(chunks))
+        chunks = sorted(getattr(file, "chunks", ()), key=attrgetter("message_start_time", "chunk_start_offset"))
+        apart = all(one.message_end_time <= other.message_start_time for one, other in pairwise(chunks))
         if not chunks or not apart or storage.metadata.compression_mode == "message":
             return []
         found.append((file, chunks))
