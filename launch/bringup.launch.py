@@ -32,6 +32,7 @@ from launch_ros.utilities import prefix_namespace
 
 from youbot_dynamics.bringup_plan import (
     ARGUMENTS,
+    OUR_PACKAGE,
     RESTART_PAUSE,
     BringupOptions,
     check_words,
@@ -84,7 +85,11 @@ def start(context):
 
 def launched_alone():
     """Tell whether this file is what was launched, and no part of another one."""
-    return Path(__file__).name in (Path(word).name for word in sys.argv)
+    here = Path(__file__)
+    words = [Path(word) for word in sys.argv]
+    return any(
+        word.name == here.name and (OUR_PACKAGE in sys.argv or word.resolve() == here.resolve()) for word in words
+    )
 
 
 def names_of(included):

@@ -79,6 +79,14 @@ def test_a_launch_of_nothing_but_a_bringup_fails_with_its_first_vital_process(mo
     assert vital.named["on_exit"](SimpleNamespace(action=vital), RUNS) is None
 
 
+def test_a_launch_file_of_the_same_name_of_another_package_goes_on_without_the_bringup(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["ros2", "launch", "my_robot", "bringup.launch.py"])
+    nodes = [action for action in started(loaded("bringup.launch.py")) if type(action).__name__ == "Node"]
+    (vital,) = [node for node in nodes if node.named["executable"] == "odometry"]
+    actions = flat(vital.named["on_exit"](SimpleNamespace(action=vital), RUNS))
+    assert texts(actions) == ["odometry ended: ending its bringup"]
+
+
 def test_what_is_not_vital_is_started_again_as_often_as_the_plan_says():
     file, nodes, ended = loaded("bringup.launch.py"), [], []
     first = file.node(OPTIONAL, nodes, ended, None, "mock", "")

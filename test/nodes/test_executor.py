@@ -322,13 +322,23 @@ def test_all_threads_get_a_real_time_priority_without_being_asked(monkeypatch, a
     assert {thread for thread, *_ in taken} >= {int(thread) for thread in os.listdir("/proc/self/task")}
 
 
+def test_a_guard_that_may_not_stand_above_the_nodes_it_guards_gets_their_priority(monkeypatch):
+    def allow_10(thread, policy, parameter):
+        if parameter.sched_priority > 10:
+            forbid()
+
+    monkeypatch.delenv(PRIORITY, raising=False)
+    monkeypatch.setattr("os.sched_setscheduler", allow_10)
+    assert "priority 10 " in raise_priority(above=1)
+
+
 def test_a_priority_that_the_system_refuses_becomes_a_niceness_or_is_told(monkeypatch):
     taken = []
     monkeypatch.delenv(PRIORITY, raising=False)
     monkeypatch.setattr("os.sched_setscheduler", forbid)
     monkeypatch.setattr("os.setpriority", lambda *what: taken.append(what[1:]))
     monkeypatch.setattr("youbot_dynamics.nodes._runtime.Path.write_text", lambda *_, **__: None)
-    assert all(word in raise_priority() for word in ("rtprio of 10", "niceness -10"))
+    assert all(word in raise_priority() for word in ("rtprio of 11", "niceness -10"))
     assert (os.getpid(), -10) in taken
     monkeypatch.setattr("os.setpriority", forbid)
     assert "may delay this node" in raise_priority()

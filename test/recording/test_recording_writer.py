@@ -16,6 +16,7 @@ from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
 from youbot_dynamics.recording.message_types import (
+    LAST_STAMP,
     MULTI_DOF_TRAJECTORY,
     definition_of,
     float_cdr,
@@ -273,3 +274,7 @@ def test_an_hour_of_a_bag_takes_little_memory_and_its_index_names_every_topic(tm
         summary = make_reader(file).get_summary()
     assert len(summary.chunk_indexes) == 180
     assert all(len(chunk.message_index_offsets) == len(topics) for chunk in summary.chunk_indexes)
+
+
+def test_a_stamp_beyond_what_a_header_can_hold_becomes_the_latest_one():
+    assert joint_state_cdr(2**63, ["a"]) == joint_state_cdr(LAST_STAMP, ["a"]) != joint_state_cdr(LAST_STAMP - 1, ["a"])

@@ -38,7 +38,7 @@ def identify_command(given: argparse.Namespace) -> int:
         YoubotDynamicsError: a recording, option or folder cannot be used.
     """
     only = chosen_stages("--only", given.only)
-    earlier, present = (given.out / "result.json").exists(), lying_in(given.out, *_OUTPUTS)
+    earlier, present = _is_result(given.out / "result.json"), lying_in(given.out, *_OUTPUTS)
     got, remedy = "the result of an earlier identification in it", "name another one, or add --overwrite"
     if not earlier:
         got, remedy = f"{' and '.join(present)} in it, of something else", "name another one, or move these away"
@@ -66,6 +66,14 @@ def identify_command(given: argparse.Namespace) -> int:
             announce(f"note: {note}")
         announce(f"wrote {given.out / 'result.yaml'}, result.json and report.html")
     return 0 if identification.result.complete else 3
+
+
+def _is_result(path: Path) -> bool:
+    try:
+        read_result(path)
+    except YoubotDynamicsError:
+        return False
+    return True
 
 
 def compare_command(before: Path, after: Path, out: Path) -> int:

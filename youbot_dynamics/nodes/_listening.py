@@ -15,7 +15,8 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-from youbot_dynamics.recording.series import JointSamples
+from youbot_dynamics.recording.message_types import LAST_STAMP
+from youbot_dynamics.recording.series import JointSample, JointSamples
 
 TakeJoints = Callable[[float, tuple[str, ...], Sequence[float], Sequence[float], Sequence[float]], None]
 
@@ -48,19 +49,35 @@ def listen(
     subscription = node.create_subscription(kind, topic, take, quality, event_callbacks=events, raw=raw)
 
 
-def listen_joints(node: Node, topic: str, take: TakeJoints, quality: QoSProfile) -> None:
-    """Subscribe to joint states, decoded faster than rclpy does it; bytes that are none are dropped.
+def joint_samples() -> Callable[[bytes], JointSample | None]:
+    """Make a decoder of serialized joint states, faster than rclpy's.
 
-    `take` gets stamp [s], names, positions, velocities and efforts.
+    It returns None for bytes that are none, and for a stamp that no message could pass on: one of 2**32 - 1 ns beyond
+    the last second is a legal message.
     """
     samples = JointSamples(lambda data: deserialize_message(data, JointState))
 
-    def decode(data: bytes) -> None:
+    def decode(data: bytes) -> JointSample | None:
         try:
-            names, stamp, *fields = samples(data)
+            sample = samples(data)
         except RuntimeError:  # rclpy does not export its RMWError
-            return
-        seconds, nanoseconds = divmod(stamp, 1_000_000_000)
-        take(seconds + 1e-9 * nanoseconds, names, *(memoryview(field).cast("d") for field in fields))
+            return None
+        return sample if sample.stamp <= LAST_STAMP else None
+
+    return decode
+
+
+def listen_joints(node: Node, topic: str, take: TakeJoints, quality: QoSProfile) -> None:
+    """Subscribe to joint states; what `joint_samples` does not decode is dropped.
+
+    `take` gets stamp [s], names, positions, velocities and efforts.
+    """
+    samples = joint_samples()
+
+    def decode(data: bytes) -> None:
+        if (sample := samples(data)) is not None:
+            names, stamp, *fields = sample
+            seconds, nanoseconds = divmod(stamp, 1_000_000_000)
+            take(seconds + 1e-9 * nanoseconds, names, *(memoryview(field).cast("d") for field in fields))
 
     listen(node, JointState, topic, decode, quality, raw=True)

@@ -17,6 +17,7 @@ from sensor_msgs.msg import JointState
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.kinematics.planar import yaw_of_quaternion
+from youbot_dynamics.recording.message_types import LAST_STAMP
 from youbot_dynamics.robot import doubled
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ def seconds(stamp: Time) -> float:
 
 
 def nanoseconds(stamp: float) -> int:
-    """Seconds as whole nanoseconds, for messages that are made as bytes."""
+    """Seconds as whole nanoseconds, at most what a stamp can hold, for messages that are made as bytes."""
     whole = int(stamp // 1)
-    return 1_000_000_000 * whole + round((stamp - whole) * 1e9)
+    return min(1_000_000_000 * whole + round((stamp - whole) * 1e9), LAST_STAMP)
 
 
 def to_time(stamp: float) -> Time:

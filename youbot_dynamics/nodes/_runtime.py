@@ -252,9 +252,9 @@ def raise_priority(above: int = 0) -> str:
     """Let this process run before others as far as the system allows; a line about what it got.
 
     Its threads, those of DDS as well, get the real-time priority (SCHED_FIFO) of the environment variable
-    YOUBOT_PRIORITY, 10 by default, plus `above`; threads made later inherit it. Where that is refused it asks for
-    niceness -10, of its threads and of its session, since between sessions Linux compares theirs alone (autogroup).
-    The value 0 asks for nothing.
+    YOUBOT_PRIORITY, 10 by default, plus `above` if they may have it; threads made later inherit it. Where that is
+    refused it asks for niceness -10, of its threads and of its session, since between sessions Linux compares theirs
+    alone (autogroup). The value 0 asks for nothing.
 
     Raises:
         ParameterError: the environment variable is no number from 0 to 98.
@@ -264,12 +264,14 @@ def raise_priority(above: int = 0) -> str:
         raise ParameterError(f"environment variable {PRIORITY}", got=asked, expected="a number from 0 to 98")
     if int(asked) == 0:
         return f"runs at the usual priority, as {PRIORITY} says"
-    priority = int(asked) + above
-    try:
-        _of_each_thread(lambda thread: os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority)))
-        return f"runs at real-time priority {priority} (SCHED_FIFO)"
-    except OSError as problem:
-        refusal = f"no real-time priority: {problem.strerror}; it needs CAP_SYS_NICE or a limit rtprio of {priority}"
+    for priority in range(int(asked) + above, int(asked) - 1, -1):
+        wanted = os.SCHED_FIFO, os.sched_param(priority)
+        try:
+            _of_each_thread(lambda thread, wanted=wanted: os.sched_setscheduler(thread, *wanted))
+            return f"runs at real-time priority {priority} (SCHED_FIFO)"
+        except OSError as problem:
+            needed = f"it needs CAP_SYS_NICE or a limit rtprio of {int(asked) + 1}, the guard's"
+            refusal = f"no real-time priority: {problem.strerror}; {needed}"
     try:
         _of_each_thread(lambda thread: os.setpriority(os.PRIO_PROCESS, thread, _NICE))
         with suppress(OSError):  # a kernel without

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import nullcontext
 
@@ -92,7 +93,8 @@ class BaseController(Node):
         refuse_rivals(self, "wheel_commands", COMMANDS, until=self._born + DISCOVERY)
         self._output = DriverOutput(self, self._robot, self._config["command_interface"])
         self._wheel_commands = self.create_publisher(JointState, "wheel_commands", STATE_QOS)
-        self._guard_socket = ControllerSocket(self, self._config["guarded"])
+        # A parameter file for this node alone would win over the argument of the bringup, and take the guard away.
+        self._guard_socket = ControllerSocket(self, self._config["guarded"] or "guarded:=true" in sys.argv)
         self._sent = 0
         self._limited = 0
         self._source = "none"

@@ -13,7 +13,6 @@ from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry as OdometryMessage
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
@@ -25,7 +24,7 @@ from youbot_dynamics.estimation.response_monitor import Figure, ResponseMonitor
 from youbot_dynamics.kinematics.planar import covariance_in_space
 from youbot_dynamics.nodes import _messages as messages
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Growth, Status
-from youbot_dynamics.nodes._listening import listen, listen_joints
+from youbot_dynamics.nodes._listening import joint_samples, listen, listen_joints
 from youbot_dynamics.nodes._messages import answer, joint_message, of_joints, seconds, twice
 from youbot_dynamics.nodes._parameters import FIND_ROLLER_PHASES, FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, LATCHED_QOS, STATE_QOS, TF_QOS, node_time, run
@@ -33,7 +32,7 @@ from youbot_dynamics.nodes._topic_graph import endpoints_of
 from youbot_dynamics.nodes.trajectory_tracker import TrajectoryTracker
 from youbot_dynamics.parameters import Parameter, settings_table
 from youbot_dynamics.recording.message_types import joint_state_cdr, odometry_cdr
-from youbot_dynamics.recording.series import JointSample, JointSamples
+from youbot_dynamics.recording.series import JointSample
 from youbot_dynamics.warm_up import first_use, use_odometry
 
 STABILIZE = Parameter(
@@ -117,7 +116,7 @@ class OdometryNode(Node):
         self.create_service(Trigger, "~/reset_odometry", self._on_reset)
         if not self.config["stabilize"]:
             self.create_subscription(JointState, "trajectory_tracker/error", self._on_tracking, STATE_QOS)
-        self._samples = JointSamples(lambda data: deserialize_message(data, JointState))
+        self._samples = joint_samples()
         listen(self, JointState, "driver/joint_states", self._on_joint_states, DRIVER_QOS, raw=True)
         self.create_subscription(Imu, "imu", self._on_imu, IMU_QOS)
         listen_joints(self, "wheel_commands", self._on_wheel_commands, STATE_QOS)
@@ -141,9 +140,8 @@ class OdometryNode(Node):
 
     def _on_joint_states(self, data: bytes) -> None:
         """Pass joint states on, with the signs of the wheels corrected, and take the wheels; no other bytes."""
-        try:
-            sample = self._samples(data)
-        except RuntimeError:  # rclpy does not export its RMWError
+        sample = self._samples(data)
+        if sample is None:
             return
         if problem := twice(sample.names):
             self._twice = problem, time.monotonic()

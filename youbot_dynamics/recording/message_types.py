@@ -91,6 +91,7 @@ def type_hash_of(type_name: str) -> str:
 METADATA_RECORD = "youbot_dynamics"
 
 _LITTLE_ENDIAN = b"\x00\x01\x00\x00"  # encapsulation of CDR, from whose end fields are aligned
+LAST_STAMP = 2**31 * 1_000_000_000 - 1  # [ns] a header can hold
 
 
 def joint_state_cdr(
@@ -200,7 +201,7 @@ def _add(data: bytearray, values: ArrayLike, counted: bool = False) -> None:
 
 def _head(stamp_ns: int, frame_id: str, *lists: tuple[str, ...]) -> bytearray:
     """Header of a message, and lists of texts after it, filled up to a multiple of 4 bytes."""
-    stamp = struct.pack("<iI", *divmod(int(stamp_ns), 1_000_000_000))
+    stamp = struct.pack("<iI", *divmod(min(int(stamp_ns), LAST_STAMP), 1_000_000_000))
     return bytearray(_LITTLE_ENDIAN + stamp + _texts(frame_id, *lists))
 
 
