@@ -121,6 +121,16 @@ def test_a_second_guard_disturbs_no_drive():
         assert "ERROR" not in end(controller)
 
 
+def test_a_parameter_file_does_not_take_away_the_guard_of_a_bringup(tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text("/base_controller: {ros__parameters: {guarded: false}}", encoding="utf-8")
+    with Processes() as processes, Operator() as operator:
+        processes.node("base_controller", "--params-file", str(file), "-p", "guarded:=true")
+        operator.wait(lambda: operator.cmd_vel.get_subscription_count() > 0, "base_controller")
+        operator.drive(1.0)
+        assert operator.received[DRIVER] == []
+
+
 def test_malformed_notifications_do_the_guard_no_harm():
     with Observer("guard") as observer:
         guard = GuardSocket(observer.node)

@@ -168,18 +168,10 @@ def test_joint_states_are_read_from_their_bytes_and_bytes_that_are_none_are_drop
         publisher = publishing.node.create_publisher(JointState, "states", RELIABLE)
         subscriber.wait(lambda: publisher.get_subscription_count() == 1, "a match")
         whole = serialize_message(full)
-        beyond = (
-            whole[:4] + struct.pack("<iI", 2**31 - 1, 2**32 - 1) + whole[12:]
-        )  # a stamp that overflows if passed on
-        for data in (
-            b"",
-            whole[:40],
-            b"\x00\x01\x00\x00" + b"\xff" * 60,
-            beyond,
-            whole,
-            whole,
-            serialize_message(partly),
-        ):
+        # Bytes that are none, and a stamp that overflows if it is passed on.
+        head, late = b"\x00\x01\x00\x00", struct.pack("<iI", 2**31 - 1, 2**32 - 1)
+        dropped = b"", whole[:40], head + b"\xff" * 60, head + late + whole[12:]
+        for data in (*dropped, whole, whole, serialize_message(partly)):
             publisher.publish(data)
         subscriber.wait(lambda: len(taken) == 3, "the messages")
     assert taken[0][:3] == [1_700_000_000 + 1e-9 * 123_456_789, ("b", "a"), [1.0, 2.0]]
