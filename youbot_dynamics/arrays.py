@@ -29,14 +29,7 @@ def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...], largest: 
         InputError: it is not made of real numbers (text, complex numbers, times and masked elements are not), has
             another shape, or holds NaN, infinity, or numbers so large that computing with them gives infinity.
     """
-    try:
-        numbers = np.ascontiguousarray(_real(value), dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(thing, got=excerpt(value), expected=f"numbers of shape {_text(shape)}") from None
-    if np.ndim(value) == 0:
-        numbers = numbers.reshape(())  # ascontiguousarray makes a scalar one-dimensional
-    if numbers.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, numbers.shape, strict=True)):
-        raise InputError(thing, got=f"shape {_text(numbers.shape)}", expected=f"shape {_text(shape)}")
+    numbers = real(thing, value, shape)
     if not (np.abs(numbers) <= largest).all():
         place = np.argwhere(~(np.abs(numbers) <= largest))[0]
         index = f"[{', '.join(str(k) for k in place)}]" if len(place) else ""
@@ -46,16 +39,21 @@ def array(thing: str, value: ArrayLike, shape: tuple[int | None, ...], largest: 
     return numbers
 
 
-def real(thing: str, value: ArrayLike) -> Vector:
-    """Return `value` as a float64 array of any shape, in which NaN and infinity stand for what is not known.
+def real(thing: str, value: ArrayLike, shape: tuple[int | None, ...] | None = None) -> Vector:
+    """Return `value` as `array` does, of any shape by default; NaN and infinity stand for what is not known.
 
     Raises:
-        InputError: it is not made of real numbers, as in `array`.
+        InputError: it is not made of real numbers, as in `array`, or has another shape.
     """
     try:
-        return np.asarray(_real(value), dtype=np.float64)
+        numbers = np.asarray(_real(value), dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
-        raise InputError(thing, got=excerpt(value), expected="an array of numbers") from None
+        expected = "an array of numbers" if shape is None else f"numbers of shape {_text(shape)}"
+        raise InputError(thing, got=excerpt(value), expected=expected) from None
+    wanted = numbers.shape if shape is None else shape
+    if len(wanted) != numbers.ndim or any(n not in (None, m) for n, m in zip(wanted, numbers.shape, strict=True)):
+        raise InputError(thing, got=f"shape {_text(numbers.shape)}", expected=f"shape {_text(wanted)}")
+    return numbers
 
 
 def scalar(thing: str, value: ArrayLike | SupportsFloat) -> float:

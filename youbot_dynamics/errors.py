@@ -6,6 +6,7 @@ import difflib
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 _LONGEST = 2000  # characters of each part of an error
@@ -46,11 +47,7 @@ class YoubotDynamicsError(Exception):
 
     def __reduce__(self) -> tuple[Callable[..., YoubotDynamicsError], tuple[object, ...]]:
         """Keep its parts when it comes from another process."""
-        return _again, (type(self), self.thing, self.got, self.expected, self.remedy)
-
-
-def _again(kind: type[YoubotDynamicsError], thing: str, got: str, expected: str, remedy: str) -> YoubotDynamicsError:
-    return kind(thing, got=got, expected=expected, remedy=remedy)
+        return partial(type(self), got=self.got, expected=self.expected, remedy=self.remedy), (self.thing,)
 
 
 class RecordingError(YoubotDynamicsError):

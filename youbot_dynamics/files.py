@@ -56,11 +56,7 @@ def open_file(path: Path | str, error: type[YoubotDynamicsError], thing: str, ex
     """
     try:  # Without waiting for somebody who writes into a pipe.
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-    ) as problem:  # a name with a null character; no name
+    except (OSError, ValueError, TypeError) as problem:  # a name with a null character; no name
         got = getattr(problem, "strerror", None) or str(problem)
         raise error(thing, got=got, expected=expected, remedy="check the path and its permissions") from None
     mode = os.fstat(handle).st_mode

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias, TypeVar, get_args, get_type_hints
 
 from youbot_dynamics.errors import ParameterError, did_you_mean
@@ -108,6 +109,10 @@ def setting(
     limits = {"unit": unit, "low": bounds[0], "high": bounds[1], "choices": choices}
     metadata = {"default": default, "description": description, **limits, "source": source, "read_only": read_only}
     return dataclasses.field(default=default, metadata=metadata)
+
+
+# Of what a change needs a relaunch.
+fixed_parameter, fixed_setting = partial(Parameter, read_only=True), partial(setting, read_only=True)
 
 
 class Settings:

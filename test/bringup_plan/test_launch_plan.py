@@ -399,7 +399,7 @@ def test_what_cannot_be_identified_is_refused_before_anything_is_driven(tmp_path
 
 def test_a_folder_that_cannot_be_made_is_refused_before_anything_starts(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(ResourceError, match=r"record: got .*/file/drive, and .*/file is no folder"):
+    with pytest.raises(ResourceError, match=r"record: got a file, .*/file, instead of a folder"):
         plan(BringupOptions(record=str(tmp_path / "file" / "drive")))
 
 

@@ -396,7 +396,7 @@ def test_two_simulations_are_equal_to_the_bit() -> None:
         ({"torque": np.zeros((2, 5)), "current": np.zeros((2, 5))}, "got torque and current"),
         ({"torque": np.zeros((2, 4))}, r"torque: got shape \(2, 4\); expected shape \(n, 5\)"),
         ({"voltage": [[0.0, np.nan, 0.0, 0.0, 0.0]]}, r"voltage\[0, 1\]: got nan"),
-        ({"torque": np.full((5, 5), 1e200)}, r"torque \[\d\]: got a motion without bounds"),
+        ({"torque": np.full((5, 5), 1e99)}, r"torque \[\d\]: got a motion without bounds"),
     ],
 )
 def test_a_drive_that_is_none_is_refused(arguments: dict[str, object], words: str) -> None:
@@ -417,7 +417,7 @@ tilted = arm_tree(model.tree.layout.rotor_inertias, gravity=(1e-13, 0.0, -9.81))
 curved = tuple(LuGre(f.coulomb, f.viscous, f.sigma0, 0.0, 1.3 * f.coulomb, 0.05) for f in model.friction)
 models = (model, dataclasses.replace(model, tree=tilted), dataclasses.replace(model, friction=curved))
 cases = [("torque", 100.0, 0.1), ("current", 20.0, 0.1), ("current", 50.0, 1.0), ("voltage", 1e6, 1e-3)]
-cases += [("torque", 1e160, 1e-3), ("current", 1e305, 1e-3), ("torque", 100.0, 1e200), ("voltage", 24.0, 1e150)]
+cases += [("torque", 1e99, 1e-3), ("current", 1e99, 1e-3), ("torque", 100.0, 1e99), ("voltage", 24.0, 1e75)]
 for arm in models:
     for drive, size, dt in cases:
         try:
@@ -436,15 +436,22 @@ def test_a_motion_without_bounds_is_an_error_and_never_goes_on_forever() -> None
 
 
 def test_a_speed_no_joint_has_is_refused() -> None:
-    for speed in (1e7, 1e160, 1e305):
+    for speed in (1e7, 1e80, 1e100):
         state = dataclasses.replace(MODEL.at_rest(MIDDLE), speed=np.array([0.0, speed, 0.0, 0.0, 0.0]))
         with pytest.raises(InputError, match="a motion without bounds"):
             MODEL.step(state, DT, current=np.zeros(5))
 
 
 def test_a_winding_that_grows_hot_beyond_all_numbers_is_reported() -> None:
+    drive = np.full((9, 5), 900.0)
+    MODEL.simulate(MODEL.at_rest(MIDDLE), DT, current=drive)  # the motion itself is within bounds
+    light = []
+    for geared in MODEL.motors:
+        faster = 0.01 * geared.motor.winding_time_constant
+        light.append(dataclasses.replace(geared, motor=dataclasses.replace(geared.motor, winding_time_constant=faster)))
+    model = dataclasses.replace(MODEL, motors=tuple(light))
     with pytest.raises(InputError, match=r"current \[\d\]: got a motion without bounds"):
-        MODEL.simulate(MODEL.at_rest(MIDDLE, 1e306), DT, current=np.full((9, 5), 900.0))
+        model.simulate(model.at_rest(MIDDLE), DT, current=drive)
 
 
 @pytest.mark.parametrize("dt", [0.0, -1e-3, np.nan])

@@ -228,7 +228,7 @@ def test_point_masses_refuse_what_is_no_cloud() -> None:
         point_masses([2.0, -1.0], np.zeros((2, 3)))
     with pytest.raises(ModelError, match="sum above 0"):
         point_masses([0.0, 0.0], np.zeros((2, 3)))
-    with pytest.raises(ModelError, match="masses: got 1e.308, in all inf"):
+    with pytest.raises(InputError, match=r"masses\[0\]: got 1e\+308; expected a number of at most 1e\+100"):
         point_masses([1e308, 1e308], np.zeros((2, 3)))
     with pytest.raises(InputError, match=r"positions: got shape \(3, 3\); expected shape \(2, 3\)"):
         point_masses([1.0, 1.0], np.zeros((3, 3)))

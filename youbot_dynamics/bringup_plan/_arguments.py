@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from youbot_dynamics.errors import ParameterError, ResourceError, did_you_mean
-from youbot_dynamics.files import occupied
+from youbot_dynamics.files import check_folder, occupied
 
 TRUTH_VALUES = ("true", "false")
 # rcl takes no two underscores in a row.
@@ -257,12 +256,7 @@ def new_folder(name: str, value: str) -> Path | None:
     if not value:
         return None
     path = Path(value).expanduser().absolute()
-    if occupied(path):
-        got, remedy = f"{path}, which is not empty", "choose another one, so that no recording is lost"
-        raise ResourceError(name, got=got, expected="a folder that is new or empty", remedy=remedy)
-    parent = next(existing for existing in (path, *path.parents) if existing.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        kind = "no folder" if not parent.is_dir() else "a folder without permission to write"
-        expected, remedy = "a place where a folder can be made", "choose another one"
-        raise ResourceError(name, got=f"{path}, and {parent} is {kind}", expected=expected, remedy=remedy)
+    got, remedy = f"{path}, which is not empty", "choose another one, so that no recording is lost"
+    refusal = ResourceError(name, got=got, expected="a folder that is new or empty", remedy=remedy)
+    check_folder(path, occupied(path), refusal)
     return path

@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Sequence
 
+from youbot_dynamics.bringup_plan import positive
 from youbot_dynamics.commands._terminal import announce, new_file, print_findings
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.identification.calibration import TapeLeg, recorded_legs, tape_findings
@@ -25,8 +26,7 @@ def calibrate_command(given: argparse.Namespace, ros_arguments: Sequence[str]) -
         YoubotDynamicsError: an option, a recording or a file cannot be used.
     """
     for name, value in (("distance-error", given.distance_error), ("angle-error", given.angle_error)):
-        if not 0.0 < value < math.inf:
-            raise ParameterError(f"--{name}", got=f"{value:g}", expected="a number above 0")
+        positive(f"--{name}", value)
     if given.write is not None:
         new_file("--write", given.write, given.overwrite)
     errors = dict.fromkeys(("forward", "sideways"), given.distance_error)

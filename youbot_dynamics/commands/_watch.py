@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import sys
 import threading
@@ -18,6 +17,7 @@ import numpy as np
 
 import youbot_dynamics
 from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.nodes.local_socket import domain_of_environment
 from youbot_dynamics.nodes.processes import StopFlag
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def view(node: Watch, now: float) -> dict[str, Any]:
     fresh = {name: status for name, status in node.statuses.items() if now - status.received < _OLD}
     has_pose, follows = now - node.pose_at < _OLD, now - node.error_at < _OLD
     return {
-        "robot": f"ROS domain {_domain()}, namespace {node.get_namespace()}",
+        "robot": f"ROS domain {domain_of_environment()}, namespace {node.get_namespace()}",
         "missing": _missing(node, has_pose, bool(fresh)),
         "pose": [round(float(value), 4) for value in node.pose] if np.isfinite(node.pose_at) else None,
         "pose_is_old": not has_pose,
@@ -88,18 +88,15 @@ def view(node: Watch, now: float) -> dict[str, Any]:
     }
 
 
-def _domain() -> str:
-    return os.environ.get("ROS_DOMAIN_ID") or "0"
-
-
 def _missing(node: Watch, has_pose: bool, has_status: bool) -> str:
     """What does not arrive and what to do, in one sentence; "" if poses arrive."""
     if has_pose:
         return ""
     if not has_status:
         return (
-            f"No messages: there is no bringup on ROS domain {_domain()} in namespace {node.get_namespace()}. Start "
-            "one (youbot bringup), or end this command and set ROS_DOMAIN_ID or --namespace as the robot has them."
+            f"No messages: there is no bringup on ROS domain {domain_of_environment()} in namespace "
+            f"{node.get_namespace()}. Start one (youbot bringup), or end this command and set ROS_DOMAIN_ID or "
+            "--namespace as the robot has them."
         )
     return "No pose arrives on odom: does the driver publish joint states, and does the node odometry run?"
 

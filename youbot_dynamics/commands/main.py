@@ -359,23 +359,20 @@ def _add_twin(verbs, name: str, text: str) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit with its exit code."""
     given = _parse(sys.argv[1:] if arguments is None else arguments)
+    code = 1
     try:
         code = run(_run, given)
     except YoubotDynamicsError as problem:
         print(f"error: {problem}", file=sys.stderr)
-        code = 1
     except ModuleNotFoundError as problem:
         package = (problem.name or "").split(".")[0]
         if package in ("", "youbot_dynamics"):
             raise
         print(f"error: {missing_package(package, f'youbot {given.verb}')}", file=sys.stderr)
-        code = 1
     except BrokenPipeError:  # the reader of our output closed the pipe, as `head` does
         sys.stderr.close()
-        code = 1
     except OSError as problem:
         print(f"error: {problem.filename or 'output'}: {problem.strerror}", file=sys.stderr)
-        code = 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         code = INTERRUPTED

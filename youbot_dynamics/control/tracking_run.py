@@ -18,7 +18,7 @@ from youbot_dynamics.control.trajectory import FARTHEST, Trajectory
 from youbot_dynamics.control.wheel_commands import limit_speed
 from youbot_dynamics.control.wheel_watch import WheelWatch
 from youbot_dynamics.errors import InputError, TrajectoryError
-from youbot_dynamics.parameters import Settings, setting
+from youbot_dynamics.parameters import Settings, fixed_setting
 from youbot_dynamics.robot import Robot
 
 LEAD = 0.1  # [s] from accepting a trajectory to its first command, besides the preview
@@ -70,20 +70,18 @@ class StampWatch:
 class RunSettings(Settings):
     """Rhythm of a tracking run, and how long it goes on without odometry."""
 
-    rate: float = setting(
+    rate: float = fixed_setting(
         50.0,
         "Commands per second; equal to that of base_controller.",
         "Hz",
         (5.0, 500.0),
-        read_only=True,
         source="chosen: that of the driver's loop",
     )
-    odom_timeout: float = setting(
+    odom_timeout: float = fixed_setting(
         0.5,
         "Age of odom at which a trajectory is given up.",
         "s",
         (0.05, 0.5),
-        read_only=True,
         source="chosen: as the base controller's time-out of commands",
     )
 

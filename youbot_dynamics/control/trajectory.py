@@ -15,7 +15,7 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError, ProgramError, TrajectoryError
 from youbot_dynamics.files import read_text
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.parameters import Settings, setting
+from youbot_dynamics.parameters import Settings, fixed_setting
 from youbot_dynamics.robot_base import Base
 
 _quotients = compiled(planar.arc_quotients)
@@ -92,28 +92,25 @@ def _write_poses(path: TimedPath, times: Vector, poses: Vector) -> None:
 class TrajectoryLimits(Settings):
     """How much of a trajectory is taken: what lies beyond is a mistake, or would hold up everything else."""
 
-    max_points: int = setting(
+    max_points: int = fixed_setting(
         30000,
         "Largest number of points of a trajectory.",
         "1",
         (1.0, 200000.0),
-        read_only=True,
         source="chosen: one a period over the longest duration",
     )
-    max_duration: float = setting(
+    max_duration: float = fixed_setting(
         600.0,
         "Longest duration of a trajectory.",
         "s",
         (1.0, 3600.0),
-        read_only=True,
         source="chosen: far longer than the test programs, which last 20 s",
     )
-    max_start_delay: float = setting(
+    max_start_delay: float = fixed_setting(
         60.0,
         "Longest time until the start of a trajectory.",
         "s",
         (1.0, 3600.0),
-        read_only=True,
         source="chosen: a later start means that a clock is wrong",
     )
 

@@ -84,7 +84,7 @@ def point_masses(masses: ArrayLike, positions: ArrayLike) -> tuple[float, Vector
     weights = array("masses", masses, (None,))
     points = array("positions", positions, (len(weights), 3))
     total = float(weights.sum())
-    if np.any(weights < 0.0) or not 0.0 < total < np.inf:
+    if np.any(weights < 0.0) or not total > 0.0:
         raise ModelError(
             "masses", got=f"{weights.min():g}, in all {total:g}", expected="none negative, a sum above 0 [kg]"
         )

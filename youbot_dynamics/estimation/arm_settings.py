@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from youbot_dynamics.estimation.arm_ekf import ArmEkfTuning
 from youbot_dynamics.estimation.motor_heat import HeatTuning
 from youbot_dynamics.estimation.payload import PayloadTuning
-from youbot_dynamics.parameters import Settings, setting
+from youbot_dynamics.parameters import Settings, fixed_setting, setting
 
 
 @dataclass(frozen=True)
@@ -74,34 +74,30 @@ class ArmSettings(Settings):
         (0.0, 100.0),
         source="chosen: time to act before the limit",
     )
-    cold_start: bool = setting(
+    cold_start: bool = fixed_setting(
         True,
         "Whether the motors have the air temperature at the start; then voltages show their resistance.",
-        read_only=True,
         source="chosen: the usual start of a day",
     )
-    start_temperature: float = setting(
+    start_temperature: float = fixed_setting(
         40.0,
         "Temperature of the motors at the start if it is not a cold start.",
         "degC",
         (-20.0, 150.0),
-        read_only=True,
         source="chosen: after some work",
     )
     heat: HeatTuning = field(default_factory=HeatTuning)
-    temperature_sensor: str = setting(
+    temperature_sensor: str = fixed_setting(
         "winding",
         "Part whose temperature motor_temperature reports, where a robot has it.",
-        read_only=True,
         choices=("winding", "housing"),
         source="chosen: what limits the motor",
     )
-    temperature_noise: float = setting(
+    temperature_noise: float = fixed_setting(
         1.0,
         "Standard deviation of motor_temperature.",
         "K",
         (0.01, 50.0),
-        read_only=True,
         source="chosen: accuracy of a common thermistor",
     )
 

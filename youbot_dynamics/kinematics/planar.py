@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array, finite_vector, positive_time, real, scalar
-from youbot_dynamics.errors import InputError
 
 # Below this angle [rad] sin(a)/a and (1 - cos(a))/a lose digits; their series are accurate to 1e-16 there.
 _SMALL_TURN = 1e-4
@@ -178,9 +177,7 @@ def yaws_of_quaternions(quaternions: ArrayLike) -> Vector:
     Raises:
         InputError: they are not made of real numbers, or have another shape.
     """
-    table = real("quaternions", quaternions)
-    if table.ndim != 2 or table.shape[1] != 4:
-        raise InputError("quaternions", got=f"shape {table.shape}", expected="shape (n, 4)")
+    table = real("quaternions", quaternions, (None, 4))
     x, y, z, w = table.T
     with np.errstate(over="ignore", invalid="ignore"):
         sine, cosine = 2.0 * (w * z + x * y), w * w + x * x - y * y - z * z

@@ -9,36 +9,33 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.parameters import Parameter, Value, check_names, settings_from_values
+from youbot_dynamics.parameters import Parameter, Value, check_names, fixed_parameter, settings_from_values
 from youbot_dynamics.robot import PREFIX, Robot, robot_from_values, robot_table
 
 _FROM_ROS = ("use_sim_time", "start_type_description_service")
 
 FRAME_TABLE = (
     Parameter("odom_frame", "odom", "Frame of the odometry.", read_only=True, source="REP-105"),
-    Parameter(
+    fixed_parameter(
         "base_frame",
         "base_footprint",
         "Frame of the base on the floor.",
-        read_only=True,
         source="a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp",
     ),
     Parameter("frame_prefix", "", "Prefix of both frame names.", read_only=True, source="chosen: one robot needs none"),
 )
 
-STAMPED_CMD_VEL = Parameter(
+STAMPED_CMD_VEL = fixed_parameter(
     "enable_stamped_cmd_vel",
     False,
     "Whether cmd_vel is TwistStamped instead of Twist.",
-    read_only=True,
     source="Nav2 documentation, parameter of the same name",
 )
 
-FIND_ROLLER_PHASES = Parameter(
+FIND_ROLLER_PHASES = fixed_parameter(
     "find_roller_phases",
     False,
     "Whether odometry finds unknown roller phases with a gyro, and base_controller uses them.",
-    read_only=True,
     source="chosen: needs a gyro and robot.base.geometry.rollers and roller_depth of the real wheels",
 )
 

@@ -23,16 +23,15 @@ from youbot_dynamics.nodes._runtime import LATCHED_QOS, run, steady_timer
 from youbot_dynamics.nodes._topic_recorder import TopicRecorder
 from youbot_dynamics.nodes.processes import start, stop
 from youbot_dynamics.parameter_file import write_parameters
-from youbot_dynamics.parameters import Parameter
+from youbot_dynamics.parameters import Parameter, fixed_parameter
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
 from youbot_dynamics.robot import PREFIX
 
 TABLE = (
-    Parameter(
+    fixed_parameter(
         "output_folder",
         "youbot_identification",
         "Folder for recordings and results; created if needed.",
-        read_only=True,
         source="chosen: in the folder where the node is started",
     ),
     Parameter(

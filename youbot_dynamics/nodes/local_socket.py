@@ -91,10 +91,6 @@ def check_folder() -> None:
             raise PermissionError(f"{folder}, which is {kind} of user {found.st_uid} with mode {mode:04o}")
 
 
-def _without_links(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
-
-
 def claim(node: Node, kind: str, topic: str) -> IO[str]:
     """Be the only node of a kind on a topic, on this machine, for as long as the file returned stays open.
 
@@ -103,7 +99,8 @@ def claim(node: Node, kind: str, topic: str) -> IO[str]:
     """
     check_folder()
     with _refusing():
-        claimed = open(f"{_file_of(node, kind, topic)}.lock", "a+", opener=_without_links)
+        file = f"{_file_of(node, kind, topic)}.lock"
+        claimed = open(file, "a+", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW, 0o600))
         try:
             fcntl.flock(claimed, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which the kernel ends with the process
         except BlockingIOError:

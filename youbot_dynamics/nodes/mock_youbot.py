@@ -24,7 +24,7 @@ from youbot_dynamics.nodes._parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes._runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, node_time, run, steady_timer
 from youbot_dynamics.nodes._topic_graph import DISCOVERY, refuse_rivals
 from youbot_dynamics.nodes.local_socket import claim
-from youbot_dynamics.parameters import Parameter
+from youbot_dynamics.parameters import Parameter, fixed_parameter
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.driver_reports import JointReport, OdometryReport
@@ -130,7 +130,7 @@ if TYPE_CHECKING:
 
 _TRUTH = "truth"  # prefix of the plant's hidden parameters
 TABLE = (
-    Parameter(
+    fixed_parameter(
         "seed",
         1,
         "Random seed that selects the robot: 0 is the nominal one; with any other number its hidden values and "
@@ -138,58 +138,50 @@ TABLE = (
         unit="1",
         low=0,
         high=2**31 - 1,
-        read_only=True,
         source="chosen: a robot that has to be identified",
     ),
-    Parameter(
+    fixed_parameter(
         "plant",
         "twin",
         "Simulator behind the driver: the digital twin, or contact physics in MuJoCo (extra `sim`).",
-        read_only=True,
         choices=("twin", "mujoco"),
         source="chosen: runs everywhere, faster than real time",
     ),
-    Parameter(
+    fixed_parameter(
         "geometry",
         "drawn",
         "Wheel radii, wheel positions and lateral factor: those of config/youbot.yaml, or random hidden ones.",
-        read_only=True,
         choices=("known", "drawn"),
         source="chosen: a robot that has to be calibrated",
     ),
-    Parameter(
+    fixed_parameter(
         "robot_file",
         "",
         "Robot file of the simulated robot; empty for config/youbot.yaml.",
-        read_only=True,
         source="chosen: the youBot",
     ),
-    Parameter(
+    fixed_parameter(
         "arm",
         True,
         "Whether the robot has its arm; without effect if robot.has_arm is false.",
-        read_only=True,
         source="chosen: the youBot as sold",
     ),
-    Parameter(
+    fixed_parameter(
         "gripper",
         True,
         "Whether the arm has a gripper; without it, its messages have 5 names but still 7 efforts.",
-        read_only=True,
         source="a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp computeOODLSensorReadings",
     ),
-    Parameter(
+    fixed_parameter(
         "wheel_effort",
         False,
         "Whether the base reports efforts; the youBot's driver does not.",
-        read_only=True,
         source="a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp computeOODLSensorReadings",
     ),
-    Parameter(
+    fixed_parameter(
         "motor_sensors",
         False,
         "Whether the arm reports motor voltages (50 Hz) and temperatures (2 Hz); the youBot does not.",
-        read_only=True,
         source="chosen: as the youBot",
     ),
     Parameter(
@@ -199,14 +191,13 @@ TABLE = (
         f"none. There are: {', '.join(kind.name for kind in KINDS)}.",
         source="chosen: a healthy robot",
     ),
-    Parameter(
+    fixed_parameter(
         "publish_clock",
         False,
         "Whether the simulated time is published on /clock, for nodes with use_sim_time.",
-        read_only=True,
         source="chosen: as a real robot",
     ),
-    Parameter(
+    fixed_parameter(
         "real_time_factor",
         1.0,
         "Simulated time divided by real time, as far as the machine is fast enough; other than 1 only with "
@@ -214,7 +205,6 @@ TABLE = (
         unit="1",
         low=0.01,
         high=100.0,
-        read_only=True,
         source="chosen: as a real robot",
     ),
     Parameter(

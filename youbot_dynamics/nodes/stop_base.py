@@ -27,42 +27,38 @@ from youbot_dynamics.nodes._runtime import (
 )
 from youbot_dynamics.nodes.local_socket import LOST, GuardSocket
 from youbot_dynamics.nodes.processes import StopFlag
-from youbot_dynamics.parameters import Parameter
+from youbot_dynamics.parameters import fixed_parameter
 
 TABLE = (
-    Parameter(
+    fixed_parameter(
         "standby",
         False,
         "Keep running, and stop the base when base_controller has sent commands and then ends or hangs, or on a"
         " signal.",
-        read_only=True,
         source="chosen: the command line stops at once, a bringup sets it to true",
     ),
-    Parameter(
+    fixed_parameter(
         "silence",
         0.45,
         "Time without a heartbeat after which base_controller counts as hung.",
         unit="s",
         low=0.05,
         high=0.5,
-        read_only=True,
         source="chosen: zero is sent at most 0.55 s after the last command, as when the operator sends nothing more",
     ),
-    Parameter(
+    fixed_parameter(
         "motors_off",
         False,
         "Also switch the motors of the base off, after the zero command has arrived and the base had time to brake.",
-        read_only=True,
         source="chosen: the base coasts when its motors are off",
     ),
-    Parameter(
+    fixed_parameter(
         "wait",
         4.0,
         "How long to look for a driver.",
         unit="s",
         low=0.0,
         high=30.0,
-        read_only=True,
         source="chosen: DDS needs up to 3 s to connect a new process",
     ),
 )

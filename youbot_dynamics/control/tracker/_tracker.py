@@ -19,7 +19,7 @@ from youbot_dynamics.control.tracker._pid import Pid, PidGains, gains_for_delay
 from youbot_dynamics.control.trajectory import Trajectory, write_pose
 from youbot_dynamics.dynamics.driven_base import STEP, DrivenBase, follow
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.parameters import Settings, setting
+from youbot_dynamics.parameters import Settings, fixed_setting, setting
 
 # Differences of sent and requested twist below this are rounding, not limits [m/s, rad/s].
 _CUT_FLOOR = 1e-6
@@ -130,20 +130,18 @@ class TrackerSettings(Settings):
         source="chosen: several delays of the loop",
     )
 
-    position_tolerance: float = setting(
+    position_tolerance: float = fixed_setting(
         0.5,
         "Distance from the desired pose at which a trajectory is given up.",
         "m",
         (0.01, 100.0),
-        read_only=True,
         source="chosen: about the length of the robot",
     )
-    yaw_tolerance: float = setting(
+    yaw_tolerance: float = fixed_setting(
         0.8,
         "Angle from the desired pose at which a trajectory is given up.",
         "rad",
         (0.01, 4.0),
-        read_only=True,
         source="chosen: half a right angle",
     )
 

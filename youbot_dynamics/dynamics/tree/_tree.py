@@ -211,14 +211,13 @@ class Tree(MadeOfArguments):
         This is the recursive Newton-Euler algorithm; (nv,) or (t, nv).
         Source: systems 20, 26; D-002-4.
         """
-        if external is None and self._program is not None:
-            answer = self._program.inverse_dynamics(q, v, a)
-            if answer is not None:
-                return answer
+        program = self._program if external is None else None
+        if program is not None and (answer := program.inverse_dynamics(q, v, a)) is not None:
+            return answer
         positions, (speeds, accelerations), wrenches, single = self._states(q, {"v": v, "a": a}, external)
         tau = np.empty_like(speeds)
-        if self._program is not None and external is None:
-            self._program.rows("inverse_dynamics")(positions, speeds, accelerations, self._program.parameters, tau)
+        if program is not None:
+            program.rows("inverse_dynamics")(positions, speeds, accelerations, program.parameters, tau)
         else:
             kernels.inverse_dynamics_rows(self.layout, positions, speeds, accelerations, wrenches, tau)
         return tau[0] if single else tau
@@ -231,14 +230,13 @@ class Tree(MadeOfArguments):
 
         Source: Featherstone 2008, chapter 7; document 002 (A.20)-(A.22); D-002-6, D-002-7.
         """
-        if external is None and self._program is not None:
-            answer = self._program.forward_dynamics(q, v, tau)
-            if answer is not None:
-                return answer
+        program = self._program if external is None else None
+        if program is not None and (answer := program.forward_dynamics(q, v, tau)) is not None:
+            return answer
         positions, (speeds, torques), wrenches, single = self._states(q, {"v": v, "tau": tau}, external)
         out = np.empty_like(speeds)
-        if self._program is not None and external is None:
-            self._program.rows("forward_dynamics")(positions, speeds, torques, self._program.parameters, out)
+        if program is not None:
+            program.rows("forward_dynamics")(positions, speeds, torques, program.parameters, out)
         else:
             self._accelerate(positions, speeds, torques, wrenches, out)
         return out[0] if single else out
@@ -260,10 +258,8 @@ class Tree(MadeOfArguments):
 
     def mass_matrix(self, q: ArrayLike) -> Vector:
         """Mass matrix (nv, nv) or (t, nv, nv) of q (nq,) or (t, nq), with rotors. Source: systems 19, 26; D-002-3."""
-        if self._program is not None:
-            answer = self._program.mass_matrix(q)
-            if answer is not None:
-                return answer
+        if self._program is not None and (answer := self._program.mass_matrix(q)) is not None:
+            return answer
         positions, _, _, single = self._states(q, {}, None)
         matrix = np.zeros((len(positions), self.nv, self.nv))
         if self._program is not None:
@@ -307,16 +303,15 @@ class Tree(MadeOfArguments):
 
         Source: system 8; D-001-2.
         """
-        if external is None and self._program is not None:
-            answer = self._program.derivatives(q, v, tau)
-            if answer is not None:
-                return answer
+        program = self._program if external is None else None
+        if program is not None and (answer := program.derivatives(q, v, tau)) is not None:
+            return answer
         positions, (speeds, torques), wrenches, single = self._states(q, {"v": v, "tau": tau}, external)
         slopes = np.zeros((3, len(positions), self.nv, self.nv))
         dq, dv, matrix = slopes
         a = np.empty_like(speeds)
-        if self._program is not None and external is None:
-            self._program.rows("derivative")(positions, speeds, torques, self._program.parameters, a, slopes)
+        if program is not None:
+            program.rows("derivative")(positions, speeds, torques, program.parameters, a, slopes)
         else:
             self._accelerate(positions, speeds, torques, wrenches, a)
             kernels.derivative_rows(self.layout, positions, speeds, read_only(a), wrenches, dq, dv, matrix)

@@ -12,7 +12,7 @@ from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.estimation.arm_ekf import _model as model
 from youbot_dynamics.estimation.arm_ekf._model import Rules
-from youbot_dynamics.parameters import setting
+from youbot_dynamics.parameters import fixed_setting, setting
 from youbot_dynamics.robot import Robot
 
 ESTIMATED, PROPAGATED = "estimated", "propagated"
@@ -69,10 +69,9 @@ class ArmEkfTuning:
     Source: Canudas de Wit et al. 1995; document 001.
     """
 
-    bristles: str = setting(
+    bristles: str = fixed_setting(
         ESTIMATED,
         "Whether the LuGre bristle states are estimated, or only propagated.",
-        read_only=True,
         choices=(ESTIMATED, PROPAGATED),
         source="chosen: follows reversals the model is late for; the model itself: Canudas de Wit et al. 1995",
     )

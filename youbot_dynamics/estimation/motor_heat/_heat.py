@@ -23,7 +23,7 @@ from youbot_dynamics.errors import InputError
 from youbot_dynamics.estimation.ekf import Ekf, Innovation, Step, positions_of
 from youbot_dynamics.estimation.motor_heat import _model as model
 from youbot_dynamics.estimation.motor_heat._model import AMBIENT, HOUSING, RESISTANCE, STATES, WINDING
-from youbot_dynamics.parameters import setting
+from youbot_dynamics.parameters import fixed_setting
 
 _LONGEST = 86400.0  # [s] of a step
 _PART = 0.1  # longest step, relative to the winding's time constant
@@ -39,28 +39,25 @@ class HeatTuning:
         ModelError: a value that is not positive.
     """
 
-    ambient_deviation: float = setting(
+    ambient_deviation: float = fixed_setting(
         5.0,
         "Standard deviation of the air temperature from robot.arm.ambient_temperature.",
         "K",
         (0.1, 50.0),
-        read_only=True,
         source="chosen: rooms of 15 to 35 degC within two deviations",
     )
-    heat_error: float = setting(
+    heat_error: float = fixed_setting(
         0.2,
         "Relative error of thermal resistances, heat capacities and winding resistance.",
         "1",
         (0.001, 1.0),
-        read_only=True,
         source="chosen: editions of the maxon sheets differ by up to 35 %, two deviations",
     )
-    voltage_noise: float = setting(
+    voltage_noise: float = fixed_setting(
         0.05,
         "Standard deviation of motor voltages, where a robot has them.",
         "V",
         (1e-3, 10.0),
-        read_only=True,
         source="chosen: 0.2 % of the 24 V supply",
     )
     start: float = 1.0  # error of winding and housing at the start, relative to the air or the given temperature [K]

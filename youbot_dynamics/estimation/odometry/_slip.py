@@ -26,7 +26,7 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.estimation.odometry._gyro import GyroTurn
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.roller_phase import RollingWheels, contact_angle, contact_row
-from youbot_dynamics.parameters import Settings, setting
+from youbot_dynamics.parameters import Settings, fixed_setting
 
 _GRID = 24  # tested phases of a roller of unknown phase: 2.5 degrees apart for 6 rollers
 _SURE = 4.0  # standard deviations of random terms in a bound
@@ -39,51 +39,45 @@ _OF_ANOTHER = 0.8  # sine of the angle between a residual and that of a wheel, a
 class SlipSettings(Settings):
     """Settings of the slip test, by which a frozen encoder is reported: fixed while it runs."""
 
-    slip_window: float = setting(
+    slip_window: float = fixed_setting(
         0.25,
         "Time over which the residual is summed.",
         "s",
         (0.05, 5.0),
-        read_only=True,
         source="chosen: a 20 % error is to be seen within 0.3 s",
     )
-    slip_hold: float = setting(
+    slip_hold: float = fixed_setting(
         2.0,
         "How long the residual must be small until a slip counts as over.",
         "s",
         (0.0, 60.0),
-        read_only=True,
         source="chosen: several windows",
     )
-    slip_tolerance: float = setting(
+    slip_tolerance: float = fixed_setting(
         0.01,
         "Error of a wheel's radius, including creep, that does not count as slip.",
         "1",
         (0.0, 0.5),
-        read_only=True,
         source="chosen: wheels differ by up to 1 %",
     )
-    channel_delay: float = setting(
+    channel_delay: float = fixed_setting(
         0.001,
         "Delay between the channels of two wheels in one message.",
         "s",
         (0.0, 0.1),
-        read_only=True,
         source="youbot/youbot_driver@814989d config/youbot-ethercat.cfg: cycle of 1 ms",
     )
-    phase_tolerance: float = setting(
+    phase_tolerance: float = fixed_setting(
         0.05,
         "Error of a known roller phase.",
         "rad",
         (0.0, 0.5),
-        read_only=True,
         source="chosen: accuracy of the phases from a bag",
     )
-    wheels_overrun: bool = setting(
+    wheels_overrun: bool = fixed_setting(
         False,
         "Whether a wheel that does not fit the others always turns further than it rolls; with a gyro this "
         "identifies the wheel.",
-        read_only=True,
         source="chosen: a wheel may slip either way",
     )
 
