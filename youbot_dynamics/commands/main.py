@@ -480,14 +480,13 @@ def _need_ros() -> None:
 
 
 def _ros_arguments(given: argparse.Namespace) -> list[str]:
-    tokens = list(namespace_arguments(given.namespace))
     robot, file = robot_path(getattr(given, "robot_file", "")), getattr(given, "params_file", None)
     own = existing_file("params_file", str(file)) if file is not None else None
     if robot is not None or own is not None:  # rcl takes a text for a file without parameters: the youBot
         from youbot_dynamics.robot import load_robot
 
         load_robot(params_file=own, robot_file=robot)
-    tokens += file_arguments(robot, own)
+    tokens = [*namespace_arguments(given.namespace), *file_arguments(robot, own)]
     return ["--ros-args", *tokens] if tokens else []
 
 

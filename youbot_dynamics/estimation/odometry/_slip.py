@@ -68,11 +68,7 @@ class SlipSettings(Settings):
         source="youbot/youbot_driver@814989d config/youbot-ethercat.cfg: cycle of 1 ms",
     )
     phase_tolerance: float = fixed_setting(
-        0.05,
-        "Error of a known roller phase.",
-        "rad",
-        (0.0, 0.5),
-        source="chosen: accuracy of the phases from a bag",
+        0.05, "Error of a known roller phase.", "rad", (0.0, 0.5), source="chosen: accuracy of the phases from a bag"
     )
     wheels_overrun: bool = fixed_setting(
         False,
