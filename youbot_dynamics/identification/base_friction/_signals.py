@@ -166,11 +166,13 @@ def recorded_wheel_signals(
     if any(find_topic(recording, role, chosen) is not None for role in _COMMANDS):
         motion = base_signals(recording, robot, chosen)
         time, command = motion.measured_time, (motion.command_time, motion.command)
-    efforts = states.effort * np.array(robot.driver.velocity_sign)
-    torques = efforts if bool(np.any(np.isfinite(efforts))) else None
-    positions = states.position * np.array(robot.driver.position_sign)
-    del efforts, states
-    signals = wheel_signals(time, positions, torques, command, delays, robot.base.geometry.mecanum(), number)
+    torques = states.effort if bool(np.any(np.isfinite(states.effort))) else None
+    base = robot.base.geometry.mecanum()
+    signals = wheel_signals(time, states.position, torques, command, delays, base, number)
+    speeds, torques = signals.speeds, signals.torques  # signs in place: copies of all readings would fill the memory
+    speeds *= robot.driver.position_sign
+    if torques is not None:
+        torques *= robot.driver.velocity_sign
     return replace(signals, wheels=joints)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import chdtri, stdtrit
 
 from youbot_dynamics.arrays import Vector
@@ -32,6 +31,8 @@ def between(values: Vector, variances: Vector) -> float:
 
     Source: Viechtbauer 2021.
     """
+    from scipy.optimize import brentq  # only here: every reader of a bag would need 40 MB more
+
     median = float(chdtri(len(values) - 1, 0.5))
 
     def excess(scatter: float) -> float:
