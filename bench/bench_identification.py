@@ -149,7 +149,6 @@ def from_columns(count: int, *, against_scipy: bool, goals: bool) -> Item:
     candidates = {label: Candidate(partial(way, friction, *data), samples=count) for label, way in ways.items()}
     wanted: list[Goal | TimeGoal | AccuracyGoal] = []
     if goals:
-        wanted = [Goal(OURS, LSTSQ, 10.0)]
         candidates[CALIBRATION] = calibration()
     return Item(
         about=f"friction of the base from raw columns, {count:.0e} samples at 1 kHz",

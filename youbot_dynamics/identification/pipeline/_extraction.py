@@ -177,15 +177,19 @@ class HereWorker:
         return extracted
 
     def _extract(self, task: Task) -> Extracted:
-        opened = self._open.get(task.number)
-        if opened is None:
-            files = task.path.rglob("*") if task.path.is_dir() else [task.path]
-            size = sum(file.stat().st_size for file in files if file.is_file())
-            if size <= self._kept:
-                try:
-                    opened = open_recording(task.path, task.number, task.robot, task.options)
-                except YoubotDynamicsError:
-                    return extract(task)
-                self._kept -= size
-                self._open[task.number] = opened
-        return extract(task, opened)
+        try:
+            return extract(task, self.opened(task.path, task.number, task.robot, task.options))
+        except YoubotDynamicsError:
+            return extract(task)
+
+    def opened(self, path: Path, number: int, robot: Robot, options: Options) -> Opened:
+        """The recording, opened once if it is small; errors as of `open_recording`."""
+        if number in self._open:
+            return self._open[number]
+        opened = open_recording(path, number, robot, options)
+        files = path.rglob("*") if path.is_dir() else [path]
+        size = sum(file.stat().st_size for file in files if file.is_file())
+        if size <= self._kept:
+            self._kept -= size
+            self._open[number] = opened
+        return opened

@@ -24,7 +24,7 @@ from youbot_dynamics.identification.pipeline._extraction import (
     expand,
     named_error,
 )
-from youbot_dynamics.identification.reading import Opened, Options, Source, open_recording
+from youbot_dynamics.identification.reading import Opened, Options, Source
 from youbot_dynamics.identification.result import Result, Skipped, within_ranges
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import PHASES, STAGES, Taken, chosen_stages, stage_of
@@ -98,7 +98,12 @@ def identify(
         raise RecordingError("recordings", got=excerpt(paths), expected="a list of paths") from None
     if not files:
         raise RecordingError("recordings", got="none", expected="one or more")
-    work = worker or HereWorker()
+    here = HereWorker()
+    work = worker or here
+
+    def reopen(number: int) -> Opened:
+        return here.opened(files[number], number, robot, options)
+
     known = robot
     stages: list[StageResult] = []
     lacking: dict[str, YoubotDynamicsError] = {}
@@ -122,7 +127,7 @@ def identify(
         extracted += extracts
         for name in wanted:
             progress(f"fitting {name}")
-            outcome = _finish(name, extracts, known, files, options)
+            outcome = _finish(name, extracts, known, reopen)
             if isinstance(outcome, YoubotDynamicsError):
                 lacking[name] = outcome
                 continue
@@ -143,7 +148,7 @@ def identify(
     missing |= {stage.stage: stage.missing for stage in stages if stage.missing}
     counted = tuple(name for name in requested if name in only or not (name in missing or name in repeated))
     result = _result(robot, stages, counted, missing, extracted)
-    drives, notes = _paths([files[k] for k in sound], robot, options)
+    drives, notes = _paths({k: files[k] for k in sound}, robot, options, reopen)
     notes = [note for note in notes if not note.endswith(tuple(missing.values()))]
     notes = [*(f"{s.path}: {s.lost}" for s in result.sources if s.lost), *notes, *copies]
     notes += _trust(len(result.sources))
@@ -200,15 +205,12 @@ def _check_choices(extracts: Sequence[Extracted]) -> None:
 
 
 def _finish(
-    name: str, extracts: Sequence[Extracted], robot: Robot, files: Sequence[Path], options: Options
+    name: str, extracts: Sequence[Extracted], robot: Robot, reopen: Callable[[int], Opened]
 ) -> StageResult | YoubotDynamicsError:
     """Fit of one stage, or the reason why no recording has data for it."""
     taken = [Taken(data.number, Path(data.path).name, data.parts[name]) for data in extracts if name in data.parts]
     if not taken:
         return next(data.lacking[name] for data in extracts if name in data.lacking)
-
-    def reopen(number: int) -> Opened:
-        return open_recording(files[number], number, robot, options)
 
     try:
         result = stage_of(name).finish(taken, robot, reopen)
@@ -285,15 +287,17 @@ def _result(
     )
 
 
-def _paths(files: Sequence[Path], robot: Robot, options: Options) -> tuple[dict[str, RecordedPath], list[str]]:
+def _paths(
+    files: Mapping[int, Path], robot: Robot, options: Options, reopen: Callable[[int], Opened]
+) -> tuple[dict[str, RecordedPath], list[str]]:
     """Paths of a few recordings; a path that cannot be drawn is a note, since the numbers do not need it."""
     drives: dict[str, RecordedPath] = {}
     notes: list[str] = []
     if len(files) > _MOST_PATHS or options.columns:
         return drives, notes
-    for file in files:
+    for number, file in files.items():
         try:
-            recording = open_recording(file, 0, robot, options).bag()
+            recording = reopen(number).bag()
             path = comparison.recorded_path(recording, base_signals(recording, robot, options.topics), options.topics)
         except FAILURES as problem:
             notes.append(f"no path in the report: {named_error(f'path of {file}', problem)}")

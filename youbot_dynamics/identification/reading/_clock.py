@@ -62,8 +62,9 @@ def _mixed(steps: Vector) -> str:
     """Evidence of two senders, "" for none: short steps throughout, or short and long steps in turn."""
     if len(steps) < _WINDOW:
         return ""
-    usual = [float(np.quantile(part, 0.75)) for part in _windows(steps)]
-    short = [float(np.mean(part < _SHORT * long)) for part, long in zip(_windows(steps), usual, strict=True)]
+    short = np.concatenate(
+        [np.mean(part < _SHORT * np.quantile(part, 0.75, axis=1, keepdims=True), axis=1) for part in _windows(steps)]
+    )
     even = steps - steps.mean()
     spread = float(np.std(steps))
     alternating = spread > _UNEVEN * float(steps.mean()) and float(even[1:] @ even[:-1]) < _ALTERNATING * float(
@@ -79,7 +80,7 @@ def _mixed(steps: Vector) -> str:
 
 def _changed(steps: Vector) -> str:
     """Change of the rate in words, "" if it is constant."""
-    rates = np.array([1.0 / float(np.median(part)) for part in _windows(steps)])
+    rates = np.concatenate([1.0 / np.median(part, axis=1) for part in _windows(steps)])
     if len(rates) < 4:
         return ""
     # Two consecutive windows, so that one window with many gaps is not a change of rate.
@@ -91,8 +92,11 @@ def _changed(steps: Vector) -> str:
 
 
 def _windows(steps: Vector) -> list[Vector]:
-    """Steps (s,) in windows of at least `_WINDOW`."""
-    return np.array_split(steps, max(1, len(steps) // _WINDOW))
+    """Steps (s,) in windows of at least `_WINDOW`, rows of one table or of two whose lengths differ by 1."""
+    count = max(1, len(steps) // _WINDOW)
+    length, longer = divmod(len(steps), count)
+    tables = np.split(steps, [longer * (length + 1)])
+    return [table.reshape(-1, length + k) for k, table in zip((1, 0), tables, strict=True) if len(table)]
 
 
 ONE_WAY = (

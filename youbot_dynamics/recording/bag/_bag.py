@@ -14,9 +14,10 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -256,21 +257,15 @@ class Recording:
                 if all(isinstance(source, RecoveredMcap) for source in self._sources):
                     raise
                 self._sources, self._note = open_files(self._files, indexed=False)
-                self._type_of(topic, (type_name,))
-                with reading(self.path):
-                    self._decoded[key] = columns(self._messages(topic), type_name)
+                return self._columns(topic, (type_name,), columns)
         decoded: Decoded = self._decoded[key]
         return decoded
 
     def _messages(self, topic: str) -> _decode.Messages:
-        source = next(source for source in self._sources if topic in source.topics)
-        return _decode.Messages(source.messages(topic)[0], self._raw(topic))
-
-    def _raw(self, topic: str) -> Iterator[tuple[int, bytes]]:
-        for source in self._sources:
-            if topic in source.topics:
-                with reading(source.path):
-                    yield from source.messages(topic)[1]
+        sources = [source for source in self._sources if topic in source.topics]
+        return _decode.Messages(
+            sources[0].messages(topic)[0], chain.from_iterable(source.messages(topic)[1] for source in sources)
+        )
 
 
 def _numbers(values: Vector) -> Vector:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from math import nan
@@ -18,6 +18,7 @@ from youbot_dynamics.recording.series import stamp_of
 
 IntArray = NDArray[np.int64]
 Key = tuple[Any, ...]  # what messages must have in common to be rows of one table
+Decode = Callable[[bytes], Any]
 RowOf = Callable[[Any], tuple[Key, Sequence[float]]]  # key and numbers of a message
 
 _INTERFACES = ("position", "velocity", "effort")
@@ -31,7 +32,7 @@ _MARK = 0.123456789  # written in place of a number to find it; as a length it i
 class Messages(NamedTuple):
     """The messages of a topic, not yet decoded."""
 
-    decode: Callable[[bytes], Any]
+    decode: Decode
     raw: Iterable[tuple[int, bytes]]  # receive time [ns] and bytes
 
 
@@ -45,7 +46,7 @@ class _Layout(NamedTuple):
     fixed: NDArray[np.uint8]  # (bytes,) 255 for a byte that must be that of the example, else 0
 
 
-def _find_layout(raw: bytes, decode: Callable[[bytes], Any], row_of: RowOf, stamped: bool) -> _Layout:
+def _find_layout(raw: bytes, decode: Decode, row_of: RowOf, stamped: bool) -> _Layout:
     """Find the numbers of a message: write a mark in each place where CDR may have one, and see where it comes out.
 
     A place may hold anything if a mark in it changes nothing but numbers that it is. One that holds a length changes
@@ -69,60 +70,64 @@ def _find_layout(raw: bytes, decode: Callable[[bytes], Any], row_of: RowOf, stam
     return _Layout(key, row, places, np.frombuffer(raw, dtype=np.uint8), fixed)
 
 
+def _decoded(
+    raw: Sequence[bytes], layouts: dict[int, list[_Layout]], decode: Decode, row_of: RowOf, stamped: bool
+) -> Iterator[tuple[Key, IntArray, IntArray, Vector]]:
+    """Yield key, places (m,) in `raw`, stamps (m,) [ns] and rows (m, k) of messages that are alike.
+
+    `layouts` are those known so far by the size of a message; new ones are added.
+    """
+    sizes = np.array([len(data) for data in raw])
+    for size in np.unique(sizes):
+        left, known = np.flatnonzero(sizes == size), layouts.setdefault(int(size), [])
+        for number in range(_MOST_LAYOUTS):
+            # Only for many messages: the search decodes one for each 8 bytes.
+            if number == len(known) and len(left) >= size and raw[int(left[0])][:4] == _LITTLE_ENDIAN:
+                known.append(_find_layout(bytes(raw[int(left[0])]), decode, row_of, stamped))
+            if number == len(known) or not len(left):
+                break
+            layout, data = known[number], b"".join([raw[k] for k in left.tolist()])
+            table = np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+            alike = ~np.any((table ^ layout.example) & layout.fixed, axis=1)
+            rows = np.tile(layout.row, (len(table), 1))
+            for column in np.flatnonzero(layout.places >= 0):
+                rows[:, column] = np.ndarray(len(table), "<f8", data, layout.places[column], (size,))
+            stamps = np.zeros(len(table), dtype=np.int64)
+            if stamped:
+                stamps += np.ndarray(len(table), "<i4", data, 4, (size,)) * np.int64(1_000_000_000)
+                stamps += np.ndarray(len(table), "<u4", data, 8, (size,))
+            yield layout.key, left[alike], stamps[alike], rows[alike]
+            left = left[~alike]
+        for k in left.tolist():
+            message = decode(raw[k])
+            key, numbers = row_of(message)
+            yield key, np.array([k]), np.array([stamp_of(message) if stamped else 0]), np.array([numbers], dtype=float)
+
+
 def _tables(messages: Messages, row_of: RowOf, stamped: bool) -> dict[Key, tuple[IntArray, IntArray, Vector]]:
     """Decode messages: for each key, in order of appearance, receive times (n,), stamps (n,) [ns] and rows (n, k).
 
     The stamps are 0 for a type without. Messages that differ in nothing but numbers are decoded together.
     """
     layouts: dict[int, list[_Layout]] = {}
-    pieces: dict[Key, tuple[bytearray, bytearray, bytearray]] = {}  # these grow without a copy
-    raw, widths = iter(messages.raw), dict[Key, int]()
+    grown: dict[Key, tuple[bytearray, bytearray, bytearray]] = {}  # columns, which grow without a copy
+    raw = iter(messages.raw)
     while batch := list(islice(raw, _AT_ONCE)):
-        received = np.array([time for time, _ in batch], dtype=np.int64)
-        found: dict[Key, list[tuple[IntArray, IntArray, Vector]]] = {}  # places in the batch, stamps, rows
-        sizes = np.array([len(data) for _, data in batch])
-        for size in np.unique(sizes):
-            left = np.flatnonzero(sizes == size)
-            for number in range(_MOST_LAYOUTS):
-                known = layouts.setdefault(int(size), [])
-                if number == len(known):
-                    # The search decodes a message for each 8 bytes.
-                    if len(left) < size or batch[left[0]][1][:4] != _LITTLE_ENDIAN:
-                        break
-                    known.append(_find_layout(bytes(batch[left[0]][1]), messages.decode, row_of, stamped))
-                layout = known[number]
-                data = b"".join([batch[k][1] for k in left])
-                table = np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
-                alike = ~np.any((table ^ layout.example) & layout.fixed, axis=1)
-                rows = np.tile(layout.row, (len(table), 1))
-                for column, place in enumerate(layout.places):
-                    if place >= 0:
-                        rows[:, column] = np.ndarray(len(table), "<f8", data, place, (size,))
-                stamps = np.zeros(len(table), dtype=np.int64)
-                if stamped:
-                    stamps += np.ndarray(len(table), "<i4", data, 4, (size,)) * np.int64(1_000_000_000)
-                    stamps += np.ndarray(len(table), "<u4", data, 8, (size,))
-                if np.any(alike):
-                    found.setdefault(layout.key, []).append((left[alike], stamps[alike], rows[alike]))
-                left = left[~alike]
-                if not len(left):
-                    break
-            for k in left:
-                message = messages.decode(batch[k][1])
-                key, numbers = row_of(message)
-                one = np.array([stamp_of(message) if stamped else 0], dtype=np.int64)
-                found.setdefault(key, []).append((np.array([k]), one, np.array([numbers], dtype=np.float64)))
-        for key, parts in sorted(found.items(), key=lambda item: min(places[0] for places, *_ in item[1])):
-            places, stamps, rows = map(np.concatenate, zip(*parts, strict=True))
-            order = np.argsort(places)
-            columns = received[places[order]], stamps[order], rows[order]
-            grown = pieces.setdefault(key, (bytearray(), bytearray(), bytearray()))
-            for whole, column in zip(grown, columns, strict=True):
-                whole += column.tobytes()
-            widths[key] = rows.shape[1]
+        received, stamps = np.array([time for time, _ in batch], dtype=np.int64), np.zeros(len(batch), dtype=np.int64)
+        found: dict[Key, tuple[Flags, Vector]] = {}  # which messages of the batch have this key, and their rows
+        for key, places, stamp, rows in _decoded(
+            [data for _, data in batch], layouts, messages.decode, row_of, stamped
+        ):
+            blank = np.zeros(len(batch), dtype=bool), np.empty((len(batch), rows.shape[1]))
+            have, table = found.setdefault(key, blank)
+            have[places], stamps[places], table[places] = True, stamp, rows
+        for key, (have, table) in sorted(found.items(), key=lambda item: int(np.argmax(item[1][0]))):
+            columns = grown.setdefault(key, (bytearray(), bytearray(), bytearray()))
+            for column, values in zip(columns, (received, stamps, table), strict=True):
+                column += values[have].tobytes()
     tables = {}
-    for key, (times, stamped_at, numbers) in pieces.items():
-        rows = np.frombuffer(numbers).reshape(len(times) // 8, widths[key])  # none for a message without numbers
+    for key, (times, stamped_at, numbers) in grown.items():
+        rows = np.frombuffer(numbers).reshape(len(times) // 8, -1)
         tables[key] = np.frombuffer(times, np.int64), np.frombuffer(stamped_at, np.int64), rows
     return tables
 
