@@ -129,7 +129,7 @@ def calibration() -> Candidate:
     """What the machine does at the moment: sums of as many numbers as a sample has, by its memory and its arithmetic.
 
     Peers write gigabytes, and take half or twice as long as the system is slow or quick to hand out memory. This one
-    does not: where a goal against a peer is missed and that against this one met, the peer was quick, not ours slow.
+    does not. So the ratios to the peers are reported, and no goal.
     """
     count = 1_000_000
     numbers = np.ones(9 * count)
@@ -141,21 +141,19 @@ def worst(values: Vector) -> float:
     return float(np.max(np.abs(values / list(TRUTH.values()) - 1.0)))
 
 
-def from_columns(count: int, *, against_scipy: bool, goals: bool) -> Item:
+def from_columns(count: int, *, against_scipy: bool) -> Item:
     """Friction from raw columns."""
     friction = model()
     data = columns(count, friction)
     ways = {OURS: by_us, LSTSQ: by_numpy} | ({SCIPY: by_scipy} if against_scipy else {})
     candidates = {label: Candidate(partial(way, friction, *data), samples=count) for label, way in ways.items()}
-    wanted: list[Goal | TimeGoal | AccuracyGoal] = []
-    if goals:
+    if against_scipy:
         candidates[CALIBRATION] = calibration()
     return Item(
         about=f"friction of the base from raw columns, {count:.0e} samples at 1 kHz",
         unit="ns",
         candidates=candidates,
         accuracy={f"{label} [1]": worst(way(friction, *data)) for label, way in ways.items()},
-        goals=wanted,
         repeats=5 if count > 1_000_000 else None,
     )
 
@@ -206,7 +204,7 @@ def block_sums() -> Item:
 
 def plain() -> Item:
     """Without numba."""
-    item = from_columns(1_000_000, against_scipy=False, goals=False)
+    item = from_columns(1_000_000, against_scipy=False)
     return Item(item.about, item.candidates, item.unit, item.accuracy, (Goal(OURS, LSTSQ, 5.0),), 9)
 
 
@@ -256,7 +254,8 @@ def ten_minutes() -> Item:
     peaks.clear()
     read_and_fit()
     return Item(
-        about="a bag of ten minutes and 1e6 messages read, friction of the base fitted, in a process of its own",
+        about="a bag of ten minutes and 1e6 messages (600,000 of wheels, 160,000 of the arm, 120,000 each of odometry "
+        "and motion capture; no commands): wheel and arm states read, friction of the base fitted, in a process of its own",
         unit="s",
         candidates={PROCESS: Candidate(read_and_fit, timed=True)},
         accuracy={PEAK: peaks[0]},
@@ -266,8 +265,8 @@ def ten_minutes() -> Item:
 
 
 ITEMS: dict[str, Callable[[], Item]] = {
-    "friction-columns-1e7": partial(from_columns, 10_000_000, against_scipy=True, goals=True),
-    "friction-columns-1e6": partial(from_columns, 1_000_000, against_scipy=True, goals=False),
+    "friction-columns-1e7": partial(from_columns, 10_000_000, against_scipy=True),
+    "friction-columns-1e6": partial(from_columns, 1_000_000, against_scipy=True),
     "friction-columns-linear": linear,
     "bag-of-ten-minutes": ten_minutes,
     "friction-bag-1e5": partial(from_bag, 100_000),

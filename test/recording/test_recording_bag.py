@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mcap.writer import Writer
 
 from youbot_dynamics.errors import RecordingError, ResourceError
-from youbot_dynamics.recording.bag import open_bag
+from youbot_dynamics.recording.bag import _decode, _source, open_bag
 from youbot_dynamics.recording.bag._decode import longest_nondecreasing
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import (
+    definition_of,
     jazzy_types,
     joint_state_cdr,
     odometry_cdr,
@@ -224,6 +226,47 @@ def test_big_endian_messages_are_read(tmp_path: Path) -> None:
     messages = [("/driver/joint_states", data, START) for data in (little, big, little)]
     series = open_bag(record(tmp_path / "endian", messages)).joint_states("/driver/joint_states", WHEELS)
     assert series.position.tolist() == [[0.0, 1.0, 2.0, 3.0]] * 3
+
+
+@pytest.mark.parametrize("joints", [WHEELS, ARM])
+def test_messages_decoded_together_equal_those_decoded_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joints: tuple[str, ...]
+) -> None:
+    store, kind, messages = jazzy_types(), "sensor_msgs/msg/JointState", []
+    for row in range(1200):
+        values = np.random.default_rng(row).normal(size=(3, len(joints)))
+        values[0, row % 3] = (np.nan, _decode._MARK, 0.0)[row % 7 % 3]
+        names = joints if row % 5 else tuple(reversed(joints))  # the same size, other texts
+        effort = values[2] if row % 4 else None
+        data = joint_state_cdr(START + row, names, values[0], values[1], effort, frame_id=("abc", "abd")[row % 2])
+        if row % 11 == 0:
+            data = bytes(store.serialize_cdr(store.deserialize_cdr(data, kind), kind, little_endian=False))
+        messages.append(("/driver/joint_states", data, START + row))
+    bag = record(tmp_path / "mixed", messages)
+    together = open_bag(bag).joint_states("/driver/joint_states", joints)
+    monkeypatch.setattr(_decode, "_MOST_LAYOUTS", 0)
+    alone = open_bag(bag).joint_states("/driver/joint_states", joints)
+    assert len(alone.stamp) == 1200
+    for field in ("stamp", "received", "position", "velocity", "effort"):
+        np.testing.assert_array_equal(getattr(together, field), getattr(alone, field))
+
+
+@pytest.mark.parametrize("apart", [1000, 0, -500], ids=["apart", "at one time", "overlapping"])
+def test_chunks_give_the_messages_in_the_order_of_rosbags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apart: int
+) -> None:
+    writer = Writer(str(tmp_path / "chunks.mcap"), chunk_size=4000)
+    writer.start("ros2", "")
+    schema = writer.register_schema(TYPES["/cmd_vel"], "ros2msg", definition_of(TYPES["/cmd_vel"]).encode())
+    channel = writer.register_channel("/cmd_vel", "cdr", schema)
+    for row in range(400):
+        time = START + row // 40 * (1000 + apart) + row % 40 * 1000 // 39
+        writer.add_message(channel, time, twist_cdr((row, 0, 0)), time)
+    writer.finish()
+    fast = open_bag(tmp_path / "chunks.mcap").twists("/cmd_vel").twist
+    monkeypatch.setattr(_source, "_chunked", lambda reader: [])
+    assert len(fast) == 400
+    np.testing.assert_array_equal(fast, open_bag(tmp_path / "chunks.mcap").twists("/cmd_vel").twist)
 
 
 def test_messages_are_sorted_by_receive_time_across_split_files(tmp_path: Path) -> None:
