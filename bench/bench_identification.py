@@ -255,7 +255,7 @@ def ten_minutes() -> Item:
     read_and_fit()
     return Item(
         about="a bag of ten minutes and 1e6 messages (600,000 of wheels, 160,000 of the arm, 120,000 each of odometry "
-        "and motion capture; no commands): wheel and arm states read, friction of the base fitted, in a process of its own",
+        "and motion capture; no commands): read, friction of the base fitted, in a process of its own",
         unit="s",
         candidates={PROCESS: Candidate(read_and_fit, timed=True)},
         accuracy={PEAK: peaks[0]},

@@ -172,15 +172,13 @@ class HereWorker:
         """Execute every task, see `Worker`."""
         extracted = []
         for task in tasks:
-            extracted.append(self._extract(task))
+            try:
+                opened = self.opened(task.path, task.number, task.robot, task.options)
+            except YoubotDynamicsError:  # which `extract` reports
+                opened = None
+            extracted.append(extract(task, opened))
             done(task.path.name)
         return extracted
-
-    def _extract(self, task: Task) -> Extracted:
-        try:
-            return extract(task, self.opened(task.path, task.number, task.robot, task.options))
-        except YoubotDynamicsError:
-            return extract(task)
 
     def opened(self, path: Path, number: int, robot: Robot, options: Options) -> Opened:
         """The recording, opened once if it is small; errors as of `open_recording`."""
