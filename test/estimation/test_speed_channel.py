@@ -74,7 +74,7 @@ def test_gaps_and_holes_begin_a_new_piece() -> None:
     for k in range(800):
         time = 0.02 * k + (1.0 if k > 300 else 0.0)
         told = np.full(4, np.nan) if k % 97 == 5 else (3.0 + np.sin(time)) * np.ones(4)
-        found.update(time, [3.0 * time - np.cos(time)] * 4, told.tolist())
+        found.update(time, [3.0 * time - float(np.cos(time))] * 4, told.tolist())
     assert found.complaints() == ()
     np.testing.assert_allclose(found.channels().scale, 1.0, atol=1e-2)
 
@@ -86,7 +86,7 @@ def test_one_speed_of_another_world_does_not_blind_it_for_ever(wild: float) -> N
     for k in range(800):
         time = 0.02 * k
         told = np.full(4, wild) if k == 300 else 1.25 * (3.0 + np.sin(time)) * np.ones(4)
-        found.update(time, [3.0 * time - np.cos(time)] * 4, told.tolist())
+        found.update(time, [3.0 * time - float(np.cos(time))] * 4, told.tolist())
     assert len(found.complaints()) == 4 and all("1.25" in text for text in found.complaints())
 
 
