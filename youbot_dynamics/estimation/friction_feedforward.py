@@ -62,11 +62,11 @@ class FrictionFeedforward(MadeOfArguments):
 
         Source: document 001 (9), (16).
         """
-        wanted = array("velocity", velocity, (len(self._fastest),))
-        speeds = np.clip(wanted, -self._fastest, self._fastest)
+        wanted = array("velocity", velocity, (len(self._fastest),)).tolist()
+        speeds = [min(max(v, -fastest), fastest) for v, fastest in zip(wanted, self._fastest.tolist(), strict=True)]
         return np.array(
             [
                 self.share * (friction.level(v) * tanh(v / self.smoothing_speed) + friction.viscous * v)
-                for friction, v in zip(self.arm.friction, speeds.tolist(), strict=True)
+                for friction, v in zip(self.arm.friction, speeds, strict=True)
             ]
         )

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from youbot_dynamics.arrays import Vector, made_of, number, positive_time, scalar
+from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.thermal_motor import GearedMotor, heat_step
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.estimation.ekf import Ekf, Innovation, Step, positions_of
@@ -29,6 +30,15 @@ _LONGEST = 86400.0  # [s] of a step
 _PART = 0.1  # longest step, relative to the winding's time constant
 _PARTS = 1 << 30  # of an interval that holds a root
 _PROBES = np.geomspace(0.01, 1.0, 12)  # fractions of a time at which the temperature of a hot motor is evaluated
+
+
+@compiled
+def _hottest(constants: Vector, winding: float, housing: float, square: float, seconds: float) -> float:
+    """Highest temperature of the winding [degC] while a current, given squared [A2], acts for a time [s]."""
+    highest = -math.inf
+    for probe in _PROBES:
+        highest = max(highest, heat_step(constants, winding, housing, square, 0.0, seconds * probe)[0])
+    return highest
 
 
 @dataclass(frozen=True)
@@ -259,9 +269,7 @@ class MotorHeat:
         constants = model.network(self._sheet, mean)
 
         def hottest(current: float) -> float:
-            square = current * current
-            at = (heat_step(constants, mean[WINDING], mean[HOUSING], square, 0.0, seconds * p)[0] for p in _PROBES)
-            return max(at) + margin
+            return _hottest(constants, mean[WINDING], mean[HOUSING], current * current, seconds) + margin
 
         largest = scalar("current_limit", current_limit)
         if hottest(largest) > limit:
