@@ -137,8 +137,9 @@ class StampRhythm:
         """Add the prediction errors of the last step of the wheels but one, since the newest time may still change."""
         now, before, first = (self._readings[k] for k in (-2, -3, -3 - _SPAN))
         steps = [(a - b, b - c) for a, b, c in zip(now[2], before[2], first[2], strict=True)]
-        for k in range(2):  # the stamps, and the rhythm
-            share = (now[k] - before[k]) / max(before[k] - first[k], _TINY)
+        clocks = (now[0], before[0], first[0]), (now[1], before[1], first[1])
+        for k, (end, begin, since) in enumerate(clocks):
+            share = (end - begin) / max(begin - since, _TINY)
             off = [newest - share * earlier for newest, earlier in steps]
             error = sum([angle * angle for angle in off])  # of a damaged reading infinite, where ** would raise
             self._errors[k] = _FADE * self._errors[k] + error if isfinite(error) else 0.0

@@ -142,7 +142,7 @@ class ArmTemperatures:
         n = len(self._torque_of_current)
         measured = [np.asarray(values, dtype=np.float64) for values in (voltage, effort, speed)]
         for name, values in zip(("voltage", "effort", "speed"), measured, strict=True):
-            array(name, np.nan_to_num(values), (n,))
+            array(name, np.nan_to_num(values), (n,), math.inf)
         current = measured[1] / self._torque_of_current
         rows = np.array([current * current, current * measured[0], current * measured[2], np.ones(n)])
         self._sums += np.where(np.isfinite(rows).all(axis=0), rows, 0.0)
@@ -162,7 +162,7 @@ class ArmTemperatures:
             InputError: a wrong shape.
         """
         readings = np.asarray(temperature, dtype=np.float64)
-        array("temperature", np.nan_to_num(readings), (len(self._refusals),))
+        array("temperature", np.nan_to_num(readings), (len(self._refusals),), math.inf)
         for k, value in enumerate(readings.tolist()):
             if not math.isfinite(value):
                 continue

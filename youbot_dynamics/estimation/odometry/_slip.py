@@ -318,7 +318,7 @@ def _move(pose: Vector, errors: Vector, closed: Vector, displacement: Vector, ad
 def _covariance(errors: Vector, closed: Vector, yaw: float) -> Vector:
     c, s = cos(yaw), sin(yaw)
     turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-    rotated = turn @ (closed + errors.T @ errors) @ turn.T
+    rotated: Vector = turn @ (closed + errors.T @ errors) @ turn.T
     return 0.5 * (rotated + rotated.T)
 
 
