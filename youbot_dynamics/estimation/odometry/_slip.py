@@ -285,13 +285,7 @@ def displacement_jacobians(displacement: Vector) -> tuple[Vector, Vector]:
 
     A pose error e_k in the body frame becomes e_(k+1) = A e_k + B d_error with A = Ad(exp(-d)) and B the right Jacobian
     of SE(2). B is taken to first order, B = I - ad(d)/2. For odometry steps, |turn| < 0.1 rad, the relative error of
-    the noise is below 2e-3.
-
-    Args:
-        displacement: (3,) body twist x time [m, m, rad].
-
-    Returns:
-        A (3, 3) and B (3, 3).
+    the noise is below 2e-3. `displacement` (3,) is d, body twist x time [m, m, rad]; A and B (3, 3) are returned.
     """
     dx, dy, turn = displacement[0], displacement[1], displacement[2]
     c, s, half = cos(turn), sin(turn), 0.5 * turn
@@ -337,7 +331,7 @@ class CoherentErrors:
     def move(
         self, pose: Vector, displacement: Vector, added: Vector, noise: tuple[float, float, float] = (0.0, 0.0, 0.0)
     ) -> Vector:
-        """Propagate the m errors over a displacement (3,) [m, m, rad], and return the pose (3,) after it.
+        """Propagate the m errors over a displacement (3,) [m, m, rad]; returns the pose (3,) after it.
 
         They grow by `added` (m, 3) in the body frame [m, m, rad]; `noise` (3,) are the variances of independent noise.
         """
