@@ -12,8 +12,13 @@ INTERRUPTED = 130  # exit code after Ctrl-C, as of a shell: 128 + SIGINT
 
 _by_module = sys.argv[:1] == ["-m"] and "-m" in sys.orig_argv  # python -m MODULE, whose parents are being imported
 _module = sys.orig_argv[sys.orig_argv.index("-m") + 1] if _by_module else ""
-_name = _module.rpartition(".")[2] if _by_module else os.path.basename(sys.argv[0] if sys.argv else "")
-NODE = bool(_name) and os.path.isfile(os.path.join(os.path.dirname(__file__), "nodes", f"{_name}.py"))
+_folder, _name = os.path.split(os.path.abspath(sys.argv[0] if sys.argv else ""))
+if _by_module:
+    _name = _module.rpartition(".")[2]
+# Where pip and colcon put our programs; a program of somebody else may have the name of one.
+_in_place = _folder == os.path.dirname(sys.executable) or os.path.basename(_folder) == "youbot_dynamics"
+_program = _module.startswith("youbot_dynamics.") if _by_module else _in_place
+NODE = _program and os.path.isfile(os.path.join(os.path.dirname(__file__), "nodes", f"{_name}.py"))
 _interrupted = False
 
 
@@ -64,6 +69,6 @@ def run(command: Callable[..., int], *arguments: object) -> int:
 
 
 # Not where Ctrl-C is ignored, as in a shell's background.
-_program = NODE or _name in ("youbot", "identify_robot") or _module.startswith("youbot_dynamics.")
+_program = NODE or _by_module and _program or _in_place and _name in ("youbot", "identify_robot")
 if _program and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _leave)

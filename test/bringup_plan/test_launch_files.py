@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from types import SimpleNamespace
 
 import pytest
@@ -52,7 +51,7 @@ def test_what_cannot_be_used_is_told_in_a_line():
 
 
 def test_a_folder_of_the_sockets_that_is_not_ours_alone_is_told_in_a_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     (tmp_path / f"youbot_dynamics_{os.getuid()}").touch()
     with pytest.raises(RuntimeError, match=f"folder of the local sockets: got {tmp_path}.*set TMPDIR"):
         started(loaded("bringup.launch.py"))

@@ -38,7 +38,6 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Temporary folder that every account can reach, as /tmp; pytest's own is closed to others."""
     place = Path(tempfile.mkdtemp(prefix="yd"))
     place.chmod(0o1777)
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
     monkeypatch.setenv("TMPDIR", str(place))
     monkeypatch.setenv("ROS_DOMAIN_ID", "7")
     yield place
@@ -209,10 +208,10 @@ def test_a_folder_that_is_not_ours_alone_is_refused_and_named(what: str, place: 
 def test_a_temporary_folder_that_cannot_hold_sockets_is_refused_and_named(place: Path, monkeypatch) -> None:
     long = place / ("x" * 100)
     long.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    monkeypatch.setenv("TMPDIR", str(long))
     with pytest.raises(ResourceError, match="folder of the local sockets: got .*xxx/.*too long.* short path"):
         GuardSocket(node())
-    monkeypatch.setattr(tempfile, "tempdir", str(place / "absent"))
+    monkeypatch.setenv("TMPDIR", str(place / "absent"))
     with pytest.raises(ResourceError, match=f"folder of the local sockets: got .*No such file.*{place / 'absent'}"):
         claim(node(), "base_controller", "wheel_commands")
 

@@ -17,8 +17,9 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import rclpy
 from rclpy import exceptions
@@ -267,13 +268,13 @@ def raise_priority(above: int = 0) -> str:
     for priority in range(int(asked) + above, int(asked) - 1, -1):
         wanted = os.SCHED_FIFO, os.sched_param(priority)
         try:
-            _of_each_thread(lambda thread, wanted=wanted: os.sched_setscheduler(thread, *wanted))
+            _of_each_thread(os.sched_setscheduler, *wanted)
             return f"runs at real-time priority {priority} (SCHED_FIFO)"
         except OSError as problem:
             needed = f"it needs CAP_SYS_NICE or a limit rtprio of {int(asked) + 1}, the guard's"
             refusal = f"no real-time priority: {problem.strerror}; {needed}"
     try:
-        _of_each_thread(lambda thread: os.setpriority(os.PRIO_PROCESS, thread, _NICE))
+        _of_each_thread(partial(os.setpriority, os.PRIO_PROCESS), _NICE)
         with suppress(OSError):  # a kernel without
             Path("/proc/self/autogroup").write_text(str(_NICE), encoding="ascii")
     except OSError:
@@ -281,10 +282,10 @@ def raise_priority(above: int = 0) -> str:
     return f"{refusal}; runs at niceness {_NICE}"
 
 
-def _of_each_thread(change: Callable[[int], None]) -> None:
+def _of_each_thread(change: Callable[..., None], *wanted: Any) -> None:
     for thread in os.listdir("/proc/self/task"):
         with suppress(ProcessLookupError):  # it has ended meanwhile
-            change(int(thread))
+            change(int(thread), *wanted)
 
 
 def leave_imports_out_of_collection() -> None:

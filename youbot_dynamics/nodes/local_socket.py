@@ -20,7 +20,6 @@ import os
 import socket
 import stat
 import struct
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 LOST, BACK = "lost", "back"  # what has become of a part of the bringup
 _GUARD, _NOTIFICATIONS, _TOPIC = "stop_base for a base_controller", "notifications", "wheel_commands"
 _NETWORK = "/proc/self/ns/net"  # two containers with a network each, and a robot in it, may share the folder
+_OURS = f"{os.getpid()} {os.urandom(8).hex()}"  # this process: in another container one may have its number
 _LONGEST = 2000  # [B] of a notification; a character takes up to 4
 _AT_ONCE = 20  # notifications read in one pass
 _IDLE, _DRIVING, _GOODBYE, _REPLY = b"i", b"d", b"f", b"a"
@@ -48,7 +48,7 @@ def _socket(kind: int = socket.SOCK_SEQPACKET) -> socket.socket:
 
 
 def _folder() -> Path:
-    return Path(tempfile.gettempdir(), f"youbot_dynamics_{os.getuid()}")
+    return Path(os.environ.get("TMPDIR") or "/tmp", f"youbot_dynamics_{os.getuid()}")
 
 
 def _file(kind: str, domain: int, topic: str) -> str:
@@ -105,13 +105,13 @@ def claim(node: Node, kind: str, topic: str) -> IO[str]:
             fcntl.flock(claimed, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which the kernel ends with the process
         except BlockingIOError:
             claimed.seek(0)
-            holder = claimed.read(20)
-            if holder != str(os.getpid()):  # else a node of ours that is gone, and not yet collected
+            holder = claimed.read(40)
+            if holder != _OURS:  # else a node of ours that is gone, and not yet collected
                 claimed.close()
-                raise occupied(node, topic, f"another {kind}, process {holder}") from None
+                raise occupied(node, topic, f"another {kind}, process {holder.partition(' ')[0]}") from None
             return claimed
         claimed.truncate(0)
-        claimed.write(str(os.getpid()))
+        claimed.write(_OURS)
         claimed.flush()
         return claimed
 

@@ -121,6 +121,7 @@ class StopBase(Node):
                 else:
                     self.get_logger().error("base_controller does not answer: stopping the base")
                 self._finish(self._config["wait"])
+                self._diagnostics.excuse()
                 guard.moving = False  # stay on guard: it may have been held up, and send again
         begun = time.monotonic()
         while guard.heartbeat_age() <= silence and time.monotonic() < begun + _GOODBYE:

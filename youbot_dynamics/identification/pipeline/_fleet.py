@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,12 +105,14 @@ def _named(problem: BaseException) -> str:
 
 
 def _on_this_machine(host: str) -> bool:
-    """Whether each address of a host belongs to this machine: only then a socket can be bound to it."""
-    for family, kind, _, _, place in socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM):
+    """Whether each address of a host belongs to this machine: then what is sent there has it as its sender too."""
+    for family, kind, _, _, place in socket.getaddrinfo(host, 1, type=socket.SOCK_DGRAM):
         with socket.socket(family, kind) as probe:
             try:
-                probe.bind(place)
+                probe.connect(place)  # sends nothing
             except OSError:
+                return False
+            if probe.getsockname()[0] != place[0] and not ip_address(place[0]).is_loopback:
                 return False
     return True
 
