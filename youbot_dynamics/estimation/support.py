@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, number, read_only
+from youbot_dynamics.arrays import LARGEST, Vector, array, number, read_only
 from youbot_dynamics.dynamics.normal_forces import support_matrix
 from youbot_dynamics.dynamics.rigid_body import point_inertia
 from youbot_dynamics.dynamics.tree import Tree, read_urdf, without_fixed_joints
@@ -230,10 +230,10 @@ class SupportEstimator:
     def take_wheels(self, stamp: float, angles: ArrayLike, speeds: ArrayLike) -> None:
         """Process angles (4,) [rad] and speeds (4,) [rad/s] of the wheels in our signs at a stamp [s].
 
-        A message with a value that is not finite is ignored.
+        A message with a value that is not finite, or absurd, is ignored.
         """
         wheel_speeds, turned = np.asarray(speeds, dtype=np.float64), np.asarray(angles, dtype=np.float64)
-        if not (np.isfinite(wheel_speeds).all() and np.isfinite(turned).all()):
+        if not np.abs([wheel_speeds, turned]).max() <= LARGEST:  # NaN is not
             return
         self._angles, self._twist, self._heard = turned, self._base.twist(wheel_speeds), stamp
         self._twist_rate = self._of_base.take(stamp, self._twist)

@@ -19,6 +19,7 @@ from std_srvs.srv import Trigger
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.control.tracking_run import StampWatch
+from youbot_dynamics.control.wheel_commands import REFUSAL_FACTOR
 from youbot_dynamics.estimation import odometry as core
 from youbot_dynamics.estimation.response_monitor import Figure, ResponseMonitor
 from youbot_dynamics.kinematics.planar import covariance_in_space
@@ -179,14 +180,14 @@ class OdometryNode(Node):
             self._estimator.take_rate(seconds(message.header.stamp), message.angular_velocity.z)
 
     def _on_wheel_commands(self, stamp: float, names: tuple[str, ...], *fields: Sequence[float]) -> None:
-        """Take the commands for the response of the running drive; speeds that are not finite are refused."""
+        """Take the commands for the response of the running drive; absurd speeds are dropped."""
         picked = of_joints(names, self._names, fields[1])
         if picked is None:
             return
         speeds = picked[0]
         if self.tracker is not None:
             self.tracker.take_sent(stamp, speeds)
-        if np.all(np.isfinite(speeds)):
+        if np.all(np.abs(speeds) <= REFUSAL_FACTOR * self._robot.base.limits.wheel_speed):
             self._monitor.sent(stamp, self._base.twist(speeds))
 
     def _with_our_signs(self, data: bytes, sample: JointSample, fields: Sequence[Vector]) -> bytes:

@@ -16,6 +16,7 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
 from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
+from youbot_dynamics.control.wheel_commands import REFUSAL_FACTOR
 from youbot_dynamics.errors import TrajectoryError
 from youbot_dynamics.nodes import _messages as messages
 from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
@@ -51,7 +52,6 @@ TABLE = (
 )
 
 _AXES = ("x", "y", "yaw")
-_ABSURD = 10.0  # times the wheels' limit: not sent by a base_controller
 
 
 class TrajectoryTracker(Node):
@@ -115,7 +115,7 @@ class TrajectoryTracker(Node):
 
     def take_sent(self, stamp: float, speeds: Vector) -> None:
         """Take wheel speeds (n,) [rad/s] sent at `stamp` [s] and compute the next command; absurd ones are dropped."""
-        if not np.all(np.abs(speeds) <= _ABSURD * self._robot.base.limits.wheel_speed):
+        if not np.all(np.abs(speeds) <= REFUSAL_FACTOR * self._robot.base.limits.wheel_speed):
             return
         self._last_wheel_command = now = time.monotonic()
         self._ended(self._run.take_sent(now, stamp, self._base.twist(speeds), speeds))
