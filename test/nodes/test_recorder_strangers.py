@@ -141,7 +141,7 @@ def test_a_full_disk_ends_the_bag_of_identification_and_not_the_node(tmp_path: P
         heard = observer.received["identification/result"]
         observer.send(twists, Twist(), lambda: heard, "the end of the bag", 0.005)
         assert TOO_LARGE in heard[-1].status[0].message and heard[-1].status[0].level == b"\x02"
-        (status,) = observer.hear("/diagnostics")[0].status
+        status, *_ = observer.hear("/diagnostics")[0].status  # behind it that of a late callback, on a busy computer
         assert TOO_LARGE in status.message and status.level == b"\x02"
         assert not observer.call(Trigger, "identification/stop", Trigger.Request()).success
         assert observer.call(Trigger, "identification/start", Trigger.Request()).success
