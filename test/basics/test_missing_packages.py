@@ -23,7 +23,7 @@ main(sys.argv[2:])
 NODE = """
 import sys
 sys.modules[sys.argv[1]] = None
-sys.argv = ["/usr/bin/odometry"]
+sys.argv = ["/somewhere/lib/youbot_dynamics/odometry"]
 from youbot_dynamics.nodes.odometry import main
 """
 

@@ -339,12 +339,15 @@ def test_a_result_is_replaced_only_where_that_is_asked_for(bag, tmp_path):
     words = ("identify", bag, "--out", tmp_path / "found", "--only", "delay")
     youbot(*words, code=0)
     kept = tmp_path / "found" / "result.json"
-    kept.write_text("mine")
+    earlier = kept.stat().st_mtime_ns
     line = refusal(*words)
     assert "earlier identification" in line and "--overwrite" in line
-    assert kept.read_text() == "mine"
+    assert kept.stat().st_mtime_ns == earlier
     youbot(*words, "--overwrite", code=0)
-    assert kept.read_text() != "mine"
+    assert kept.stat().st_mtime_ns != earlier
+    kept.write_text("mine")
+    assert "of something else" in refusal(*words, "--overwrite")
+    assert kept.read_text() == "mine"
 
 
 def test_a_recording_of_nothing_ends_and_says_why(tmp_path):
@@ -398,7 +401,7 @@ INTERRUPTED = {
 def test_ctrl_c_is_one_line_whatever_becomes_of_it(then, where):
     script = f"""
 import signal, sys
-sys.argv[0] = "/somewhere/youbot"
+sys.argv[0] = "/somewhere/lib/youbot_dynamics/youbot"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from youbot_dynamics.commands import main
 class Callback:

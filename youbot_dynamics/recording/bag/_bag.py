@@ -257,7 +257,9 @@ class Recording:
                 if all(isinstance(source, RecoveredMcap) for source in self._sources):
                     raise
                 self._sources, self._note = open_files(self._files, indexed=False)
-                return self._columns(topic, (type_name,), columns)
+                self._type_of(topic, (type_name,))
+                with reading(self.path):
+                    self._decoded[key] = columns(self._messages(topic), type_name)
         decoded: Decoded = self._decoded[key]
         return decoded
 
