@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import nullcontext
 
@@ -93,7 +94,7 @@ class BaseController(Node):
         self._output = DriverOutput(self, self._robot, self._config["command_interface"])
         self._wheel_commands = self.create_publisher(JointState, "wheel_commands", STATE_QOS)
         # A parameter file for this node alone would win over the argument of the bringup, and take the guard away.
-        self._guard_socket = ControllerSocket(self, self._config["guarded"])
+        self._guard_socket = ControllerSocket(self, self._config["guarded"] or "guarded:=true" in sys.argv)
         self._sent = 0
         self._limited = 0
         self._source = "none"
