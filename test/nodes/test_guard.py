@@ -127,7 +127,13 @@ def test_a_parameter_file_does_not_take_away_the_guard_of_a_bringup(tmp_path):
     with Processes() as processes, Operator() as operator:
         processes.node("base_controller", "--params-file", str(file), "-p", "guarded:=true")
         operator.wait(lambda: operator.cmd_vel.get_subscription_count() > 0, "base_controller")
-        operator.drive(1.0)
+        heard = operator.received["/diagnostics"]
+
+        def waits() -> bool:
+            statuses = [status for message in heard for status in message.status]
+            return any("waits for stop_base" in status.message for status in statuses)
+
+        operator.send(operator.cmd_vel, COMMAND, waits, "its complaint")
         assert operator.received[DRIVER] == []
 
 
