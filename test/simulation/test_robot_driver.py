@@ -41,7 +41,7 @@ def no_warning():
 def test_wheels_are_cut_each_for_itself_at_the_speed_of_the_specification():
     plant = SimplePlant()
     driver = RobotDriver(plant, DRIVER, 1)
-    driver.command_wheels([1e300, -20.0, 5.0, -5.0], 0.0)
+    driver.command_wheels([1e90, -20.0, 5.0, -5.0], 0.0)
     assert plant.base.calls[-1] == ("wheels", [FASTEST_WHEEL, -FASTEST_WHEEL, 5.0, -5.0])
     driver.command_twist([0.5, 0.0, 1.5], 0.0)
     commanded = DRIVER.mecanum().wheel_speeds([0.5, 0.0, 1.5])
@@ -102,7 +102,7 @@ def test_absurd_trajectories_are_refused_when_they_come(kind, size):
         knots[kind][0, 2] = size
     goal = np.array([rest + 0.5 * np.sign([1, 1, -1, 1, 1])] * 2)
     driver.command_arm(lambda arm, time: arm.command_trajectory(times, goal, **knots, time=time), 0.0)
-    assert driver.refused == 1 and "rad/s" in driver.last_refusal
+    assert driver.refused == 1 and any(word in driver.last_refusal for word in ("rad/s", "at most 1e+100"))
     driver.advance(0.5)
     assert driver.plant.arm.position == pytest.approx(rest, abs=5e-3)
 
