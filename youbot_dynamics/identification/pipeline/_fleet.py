@@ -144,9 +144,7 @@ def _client_of(address: str, thing: str, trusted: bool) -> Iterator[Client]:
     except YoubotDynamicsError:
         raise
     except Exception as problem:  # another protocol may lead to any
-        waited = isinstance(problem, (ConnectionError, TimeoutError, asyncio.TimeoutError)) or "Timed out" in str(
-            problem
-        )
+        waited = isinstance(problem, (OSError, asyncio.TimeoutError))
         got = f"no answer within {_ANSWER:g} s" if waited else _named(problem)
         raise ParameterError(thing, got=got, expected=expected, remedy=start) from None
     with client:
