@@ -19,11 +19,11 @@ import numpy as np
 from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
 from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.trajectory import read_program
-from youbot_dynamics.dynamics.wheeled_base import BaseState, Wheel, WheeledBase, simulate
-from youbot_dynamics.dynamics.wheeled_base._simulation import SLIP_SPEED
 from youbot_dynamics.estimation.odometry import BaseEstimator
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot, load_robot
+from youbot_dynamics.source_systems.wheeled_base import BaseState, Wheel, WheeledBase, simulate
+from youbot_dynamics.source_systems.wheeled_base._simulation import SLIP_SPEED
 
 RADIUS, HALF_LENGTH, HALF_WIDTH = 0.0475, 0.228, 0.158  # [m], of the URDF
 PLACES = [

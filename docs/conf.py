@@ -99,7 +99,8 @@ def _constants(app: Sphinx, what: str, name: str, thing: Any, options: Any, line
 
 def _read_page(app: Sphinx, page: str, source: list[str]) -> None:
     """Name Markdown files beside docs/, such as CONTRIBUTING.md, where GitHub links to them: the site has none."""
-    source[0] = re.sub(r"\[([^\]]+)\]\(\.\./([\w/]+\.md)(#[^)]*)?\)", r"\1 (`\2`)", source[0])
+    up = re.escape("../" * (page.count("/") + 1))
+    source[0] = re.sub(rf"\[([^\]]+)\]\({up}([\w/]+\.md)(#[^)]*)?\)", r"\1 (`\2`)", source[0])
 
 
 def _skip(app: Sphinx, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:

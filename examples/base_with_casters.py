@@ -3,7 +3,7 @@
 import numpy as np
 
 import youbot_dynamics as yd
-from youbot_dynamics.dynamics.wheeled_base import simulate
+from youbot_dynamics.source_systems.wheeled_base import simulate
 
 wheels = [
     yd.Wheel(name, "fixed", (-0.15, y), radius=0.075, spin_inertia=0.004, friction_coefficient=0.8)

@@ -11,8 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 
 import youbot_dynamics as yd
-from youbot_dynamics.control.load_lift import FreeBody, LiftLaw, LiftWeights, Load, optimal_lift, smooth_path, with_load
 from youbot_dynamics.dynamics.arm import ArmModel
+from youbot_dynamics.source_systems.load_lift import (
+    FreeBody,
+    LiftLaw,
+    LiftWeights,
+    Load,
+    optimal_lift,
+    smooth_path,
+    with_load,
+)
 
 LOW, HIGH = (2.95, 2.2, -1.4, 2.5, 2.9), (2.95, 1.3, -2.0, 2.2, 2.9)  # [rad] postures of the arm
 HALF_A_KILO = Load(0.5, [0.0, 0.0, 0.05], np.diag([3e-4, 3e-4, 2e-4]))  # in the frame of the last link

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 import youbot_dynamics as yd
-from youbot_dynamics.control.load_lift import FreeBody, LiftLaw, LiftWeights, Load, optimal_lift, smooth_path, with_load
+from youbot_dynamics.source_systems.load_lift import (
+    FreeBody,
+    LiftLaw,
+    LiftWeights,
+    Load,
+    optimal_lift,
+    smooth_path,
+    with_load,
+)
 
 SITTING = np.deg2rad([18.0, -103.0, 107.0])  # thigh 5 degrees above level, trunk 22 forward
 STANDING = np.deg2rad([6.0, -10.0, 6.0])  # hardly bent: stretched legs cannot push

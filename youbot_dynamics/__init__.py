@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from youbot_dynamics.dynamics.lugre import LuGre as LuGre
     from youbot_dynamics.dynamics.thermal_motor import ThermalMotor as ThermalMotor
     from youbot_dynamics.dynamics.tree import Tree as Tree
-    from youbot_dynamics.dynamics.wheeled_base import Wheel as Wheel
-    from youbot_dynamics.dynamics.wheeled_base import WheeledBase as WheeledBase
     from youbot_dynamics.estimation.arm_ekf import ArmEkf as ArmEkf
     from youbot_dynamics.estimation.motor_heat import MotorHeat as MotorHeat
     from youbot_dynamics.identification.delay import estimate_delay as estimate_delay
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
     from youbot_dynamics.simulation.truth import load_truth as load_truth
     from youbot_dynamics.simulation.youbot import BaseOnly as BaseOnly
     from youbot_dynamics.simulation.youbot import Youbot as Youbot
+    from youbot_dynamics.source_systems.wheeled_base import Wheel as Wheel
+    from youbot_dynamics.source_systems.wheeled_base import WheeledBase as WheeledBase
 
 __version__ = "1.0.0"
 
@@ -53,8 +53,8 @@ _MODULES = {
     "TrackerSettings": "control.tracker",
     "Trajectory": "control.trajectory",
     "Tree": "dynamics.tree",
-    "Wheel": "dynamics.wheeled_base",
-    "WheeledBase": "dynamics.wheeled_base",
+    "Wheel": "source_systems.wheeled_base",
+    "WheeledBase": "source_systems.wheeled_base",
     "Youbot": "simulation.youbot",
     "drive": "simulation.scenario",
     "estimate_delay": "identification.delay",

@@ -54,7 +54,7 @@ class Driver:
         source=f"{_WRAPPER} computeOODLSensorReadings",
     )
     command_sign: tuple[float, ...] = fact(
-        "Sign of the wheel speed commands that the driver expects (see docs/deviations.md, D-003-1).",
+        "Sign of the wheel speed commands that the driver expects (see docs/source_systems/deviations.md, D-003-1).",
         "1",
         (-1.0, 1.0),
         source="youbot/youbot_driver@814989d FourSwedishWheelOmniBaseKinematic.cpp",

@@ -16,9 +16,9 @@ from youbot_dynamics.dynamics.mecanum_dynamics import (
     MecanumDynamics,
     effective_inertia,
 )
-from youbot_dynamics.dynamics.wheeled_base import WheeledBase
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.source_systems.wheeled_base import WheeledBase
 
 RADIUS, LENGTH, WIDTH = 0.0475, 0.235, 0.15
 KINEMATICS = MecanumBase.rectangular(RADIUS, LENGTH, WIDTH)

@@ -169,7 +169,7 @@ def test_d_003_13_the_programmed_velocity_is_no_residual() -> None:
 
 def rows() -> dict[str, list[str]]:
     found = {}
-    for line in (ROOT / "docs" / "deviations.md").read_text(encoding="utf-8").splitlines():
+    for line in (ROOT / "docs" / "source_systems" / "deviations.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if re.fullmatch(r"D-\d{3}-\d+", cells[0]):
             assert cells[0] not in found, f"{cells[0]} twice"

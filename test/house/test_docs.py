@@ -17,9 +17,8 @@ from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.resources import program_path
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SYSTEMS = re.findall(
-    r"^\| (\d+) \| (\d{3}) \| (.+) \| (.+) \|$", (ROOT / "docs" / "systems.md").read_text(encoding="utf-8"), re.M
-)
+PAGE_OF_SYSTEMS = (ROOT / "docs" / "source_systems" / "systems.md").read_text(encoding="utf-8")
+SYSTEMS = re.findall(r"^\| (\d+) \| (\d{3}) \| (.+) \| (.+) \|$", PAGE_OF_SYSTEMS, re.M)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +67,7 @@ def test_readme_names_every_node_and_verb():
 
 
 def test_links_of_the_docs_lead_somewhere():
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
 
@@ -91,7 +90,7 @@ def test_pages_and_help_texts_use_the_words_of_the_field():
     verbs = parser()._subparsers._group_actions[0].choices
     texts = {f"youbot {name} --help": verb.format_help() for name, verb in verbs.items()}
     texts |= {
-        page.name: page.read_text(encoding="utf-8") for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+        page.name: page.read_text(encoding="utf-8") for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     }
     for where, text in texts.items():
         assert not (found := PRIVATE.search(" ".join(text.split()))), f"{where}: {found.group()}"
@@ -110,6 +109,7 @@ PLAIN = (
     "recording",
     "report",
     "simulation",
+    "source_systems",
 )
 
 

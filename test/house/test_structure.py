@@ -37,6 +37,7 @@ LAYER = {
     "identification": 2,
     "estimation": 2,
     "simulation": 2,
+    "source_systems": 2,
     "bringup_plan": 2,
     "gazebo_description": 2,
     "warm_up": 2,
@@ -129,6 +130,13 @@ def test_ros_is_imported_in_nodes_alone(path: Path) -> None:
     if subject(path) == "commands" or relative(path) == "recording/bag/_source.py":
         found = [(name, top) for name, top in found if top]
     assert not found, f"{relative(path)} imports {found}"
+
+
+def test_nothing_imports_the_library_of_source_systems() -> None:
+    """It is there for importers, as its first line says; only the names of the package itself lead to it."""
+    others = [path for path in FILES if subject(path) not in ("__init__", "source_systems")]
+    assert not [relative(path) for path in others if "source_systems" in subjects_imported(path)]
+    assert "no node and no command" in (PACKAGE / "source_systems" / "__init__.py").read_text(encoding="utf-8")
 
 
 IMPORT_CORE_WITHOUT_ROS = """

@@ -12,10 +12,10 @@ import pytest
 from repository import ROOT
 
 CORE = (
-    "arm driven_base featherstone gyro lugre lugre_energy mecanum mecanum_dynamics normal_forces planar rigid_body "
-    "roller_phase rotations se3 straight_line thermal_motor tracker tree tree_against_pinocchio tree_bad_input "
-    "tree_derivatives tree_laws urdf_reading wheeled_base wheeled_base_simulation wheeled_base_stepping "
-    "wheeled_base_tipping"
+    "angles arm bodies driven_base featherstone gyro lugre lugre_energy mecanum mecanum_dynamics normal_forces planar "
+    "rigid_body rigid_motion roller_phase rotations se3 straight_line thermal_motor tracker tree "
+    "tree_against_pinocchio tree_bad_input tree_derivatives tree_laws urdf_reading wheeled_base "
+    "wheeled_base_simulation wheeled_base_stepping wheeled_base_tipping"
 ).split()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from youbot_dynamics.dynamics.wheeled_base import BaseState, Wheel, WheeledBase
+from youbot_dynamics.source_systems.wheeled_base import BaseState, Wheel, WheeledBase
 
 # Around the base as document 004 counts: front left, front right, rear right, rear left, middle left, middle right.
 RING = np.array([[0.25, 0.2], [0.25, -0.2], [-0.25, -0.2], [-0.25, 0.2], [0.0, 0.2], [0.0, -0.2]])

@@ -1,30 +1,19 @@
-"""Optimal tracking of a known reference by a linear system, in continuous and in discrete time.
+"""Optimal tracking by a linear system with constant gains, in discrete time: the law of the tracker's LQ feedback.
 
-`track` minimises J = e(tf)' Sf e(tf) + int e'Q e + (u - w)'R (u - w) dt with e = z - C x and
-x' = A x + B u + d. Beside the document's problem a nominal input w and a known drift d are allowed, both 0 by default;
-whatever is affine in the state joins it as the constant 1, xx = [x; 1], so that one Riccati equation gives all:
-
-    SS = [[S, -g], [-g', c]],   J* = xx' SS xx = x'S x - 2 g'x + c.
-
-`track_discrete` does the same for held commands, where a transport delay is exact:
-J = e_N' Sf e_N + sum_{k<N} e_k'Q e_k + (u_k - w_k)'R (u_k - w_k), x_{k+1} = A x_k + B u_k + d_k.
-`control.tracker.preview` is the same over an infinite time.
-
-Source: document 002 A.4; Anderson and Moore 1990.
+The same over a finite time, and in continuous time: `source_systems.optimal_tracking`.
+Source: document 002 A.4 over an infinite time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, log2, sqrt
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import expm
+from scipy.linalg import solve_discrete_are
 
-from youbot_dynamics.arrays import Vector, array, read_only, scalar
+from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import InputError
 
 # A weight may be unsymmetric, or negative along a direction, by this part of its largest element: rounding.
@@ -61,380 +50,83 @@ def matrix(thing: str, value: ArrayLike, shape: tuple[int | None, int | None]) -
     return array(thing, np.reshape(value, (1, 1)) if np.ndim(value) == 0 else value, shape)
 
 
-def _with_constant(A: Vector, drift: Vector, last: float) -> Vector:
-    """Dynamics (n + 1, n + 1) of the state, A (n, n), and a constant 1 that feeds the drift (n,) to it.
-
-    `last` is what the constant becomes: 1 in discrete time, its rate 0 in continuous time.
-    """
-    n = len(A)
-    extended = np.zeros((n + 1, n + 1))
-    extended[:n, :n], extended[:n, n], extended[n, n] = A, drift, last
-    return extended
-
-
-def _error_output(C: Vector, reference: Vector) -> Vector:
-    """Matrix (p, n + 1) that forms the negative error C x - z of the state and a constant 1; C (p, n), z (p,)."""
-    return np.column_stack([C, -reference])
-
-
 @dataclass(frozen=True, eq=False)
-class DiscreteGains:
-    """Optimal law u_k = K_k x_k + p_k of N steps, as `track_discrete` finds it (D-002-8)."""
+class PreviewGains:
+    """Law u_k = K x_k + p_k of constant gains, with p_k from what is known of the next l steps."""
 
-    K: Vector  # (N, m, n)
-    p: Vector  # (N, m)
-    S: Vector  # (N + 1, n, n)
-    g: Vector  # (N + 1, n)
-    c: Vector  # (N + 1,); the least cost from step k on is x'S x - 2 g'x + c
-
-    def command(self, step: int, state: ArrayLike) -> Vector:
-        """Optimal input (m,) of a step from its state (n,)."""
-        optimal: Vector = self.K[step] @ array("state", state, (self.K.shape[2],)) + self.p[step]
-        return optimal
-
-    def cost(self, step: int, state: ArrayLike) -> float:
-        """Least cost from a step and its state (n,) on."""
-        x = array("state", state, (self.K.shape[2],))
-        return float(x @ self.S[step] @ x - 2.0 * self.g[step] @ x + self.c[step])
+    K: Vector  # (m, n)
+    S: Vector  # (n, n) of the infinite time
+    reference_kernel: Vector  # (l, m, p) that weighs the references z_{k+1} to z_{k+l}
+    drift_kernel: Vector  # (l, m, n) that weighs the drifts d_k to d_{k+l-1}
 
 
-def track_discrete(
-    A: ArrayLike,
-    B: ArrayLike,
-    C: ArrayLike,
-    Q: ArrayLike,
-    R: ArrayLike,
-    Sf: ArrayLike,
-    reference: ArrayLike,
-    *,
-    drift: ArrayLike | None = None,
-    nominal: ArrayLike | None = None,
-) -> DiscreteGains:
-    """Optimal tracking of z_0 ... z_N, by Riccati's recursion backwards from the last one.
+def preview_discrete(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike, steps: int) -> PreviewGains:
+    """Gains and preview u_k = K x_k + H^-1 B'(g_{k+1} - S d_k), H = R + B'S B.
 
-    H = R + B'S B, K = -H^-1 B'S A, p = w + H^-1 B'(g - S (d + B w)) with S and g of the next step; then
-    S_k = C'Q C + (A + B K)'S (A + B K) + K'R K, the sum of squares that keeps S positive whatever the rounding.
+    S solves the discrete Riccati equation, and g_k = C'Q z_k + F'(g_{k+1} - S d_k) with F = A + B K: reference z_{k+j}
+    enters by H^-1 B'F'^(j-1) C'Q, drift d_{k+j} by -H^-1 B'F'^j S, j up to `steps`, the last one for all that follow.
 
     Args:
-        A: (n, n), or (N, n, n), one for each step as all of the next four.
-        B: (n, m).
-        C: (p, n); the last of N also weighs the end.
-        Q: (p, p) weight of the error, symmetric, at least 0.
-        R: (m, m) weight of the input, symmetric, above 0.
-        Sf: (p, p) weight of the error at the end, symmetric, at least 0.
-        reference: (N + 1, p) z.
-        drift: (N, n) d; none by default.
-        nominal: (N, m) w; 0 by default.
-
-    Raises:
-        InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, or no step.
-
-    Source: document 002 A.4, D-002-8.
-    """
-    z = array("reference", reference, (None, None))
-    steps, outputs = len(z) - 1, z.shape[1]
-    if steps < 1:
-        raise InputError("reference", got=f"{len(z)} rows", expected="2 or more: the state of each step and of the end")
-    inputs_of = _stack("B", B, steps, (None, None))
-    n, m = inputs_of.shape[1:]
-    rates_of = _stack("A", A, steps, (n, n))
-    outputs_of = _stack("C", C, steps, (outputs, n))
-    errors_weight = _weights("Q", Q, steps, outputs)
-    inputs_weight = _weights("R", R, steps, m, definite=True)
-    known = np.zeros((steps, n)) if drift is None else array("drift", drift, (steps, n))
-    wanted = np.zeros((steps, m)) if nominal is None else array("nominal", nominal, (steps, m))
-
-    laws = np.empty((steps, m, n + 1))
-    values = np.empty((steps + 1, n + 1, n + 1))
-    errors = _error_output(outputs_of[-1], z[-1])
-    values[-1] = errors.T @ weight("Sf", Sf, outputs) @ errors
-    for k in range(steps - 1, -1, -1):
-        moved = _with_constant(rates_of[k], known[k] + inputs_of[k] @ wanted[k], 1.0)
-        steered = np.vstack([inputs_of[k], np.zeros((1, m))])
-        pull = steered.T @ values[k + 1]
-        laws[k] = -np.linalg.solve(inputs_weight[k] + pull @ steered, pull @ moved)
-        closed = moved + steered @ laws[k]
-        errors = _error_output(outputs_of[k], z[k])
-        value = errors.T @ errors_weight[k] @ errors + laws[k].T @ inputs_weight[k] @ laws[k]
-        value += closed.T @ values[k + 1] @ closed
-        values[k] = 0.5 * (value + value.T)
-    parts = laws[:, :, :-1], laws[:, :, -1] + wanted, values[:, :-1, :-1], -values[:, :-1, -1], values[:, -1, -1]
-    return DiscreteGains(*(read_only(part.copy()) for part in parts))
-
-
-def _stack(thing: str, value: ArrayLike, steps: int, shape: tuple[int | None, int | None]) -> Vector:
-    """One matrix for each step, (steps, a, b), of a matrix (a, b) for all of them or of a stack."""
-    if np.ndim(value) == 3:
-        return array(thing, value, (steps, *shape))
-    constant = matrix(thing, value, shape)
-    return np.broadcast_to(constant, (steps, *constant.shape))
-
-
-def _weights(thing: str, value: ArrayLike, steps: int, size: int, *, definite: bool = False) -> Vector:
-    """One checked weight for each step, (steps, a, a)."""
-    if np.ndim(value) == 3:
-        each = array(thing, value, (steps, size, size))
-        return np.array([weight(f"{thing}[{k}]", of_step, size, definite=definite) for k, of_step in enumerate(each)])
-    return np.broadcast_to(weight(thing, value, size, definite=definite), (steps, size, size))
-
-
-# A matrix of the problem: constant, or a function of time.
-Timed = ArrayLike | Callable[[float], ArrayLike]
-
-_GAUSS = sqrt(3.0) / 6.0  # Gauss points of a step stand at 1/2 -+ this part of it
-_SMALL = 0.25  # norm of the logarithm of a transition that keeps its digits
-
-
-class Legs(NamedTuple):
-    """Optimal motion over k legs of time, as that of a discrete system: seen from the end of each.
-
-    xx_end = motion xx - reach ll_end and ll = spent xx + motion' ll_end with ll = SS xx. In these three, unlike in the
-    transition itself, nothing grows over a long leg, and SS stays positive.
-    """
-
-    motion: Vector  # (k, n + 1, n + 1) without any input
-    reach: Vector  # (k, n + 1, n + 1) of the inputs, symmetric, at least 0
-    spent: Vector  # (k, n + 1, n + 1) cost without any input, symmetric, at least 0
-
-    def doubled(self) -> Legs:
-        """Each leg followed by another one like it."""
-        motion, reach, spent = self
-        turned = motion.swapaxes(1, 2)
-        middle = _solved(np.eye(motion.shape[1]) + reach @ spent, np.concatenate([motion, reach @ turned], axis=2))
-        met, pushed = np.split(middle, 2, axis=2)
-        return Legs(motion @ met, reach + motion @ pushed, spent + turned @ spent @ met)
-
-    def closed(self, leg: int, value: Vector) -> Vector:
-        """Optimal motion (n + 1, n + 1) over a leg, from SS (n + 1, n + 1) at its end: xx_end = it xx."""
-        return _solved(np.eye(len(value)) + self.reach[leg] @ value, self.motion[leg])
-
-    def value(self, leg: int, value: Vector) -> Vector:
-        """SS (n + 1, n + 1) at the start of a leg from that at its end: spent + motion' SS (1 + reach SS)^-1 motion."""
-        start: Vector = self.spent[leg] + self.motion[leg].T @ value @ self.closed(leg, value)
-        return 0.5 * (start + start.T)
-
-
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """The problem as functions of time, with its numbers of states, inputs and outputs."""
-
-    A: Callable[[float], Vector]
-    B: Callable[[float], Vector]
-    C: Callable[[float], Vector]
-    Q: Callable[[float], Vector]
-    R: Callable[[float], Vector]
-    reference: Callable[[float], Vector]
-    drift: Callable[[float], Vector]
-    nominal: Callable[[float], Vector]
-
-    def hamiltonian(self, time: float) -> Vector:
-        """Rate of [xx; SS xx] (2 n + 2, 2 n + 2) along an optimal motion: Hamilton's equations of the problem."""
-        B = self.B(time)
-        n = len(B)
-        rates = _with_constant(self.A(time), self.drift(time) + B @ self.nominal(time), 0.0)
-        errors = _error_output(self.C(time), self.reference(time))
-        whole = np.zeros((2 * n + 2, 2 * n + 2))
-        whole[: n + 1, : n + 1] = rates
-        whole[n + 1 :, n + 1 :] = -rates.T
-        whole[:n, n + 1 : -1] = -B @ _solved(self.R(time), B.T)
-        whole[n + 1 :, : n + 1] = -errors.T @ self.Q(time) @ errors
-        return whole
-
-    def legs(self, starts: Vector, ends: Vector) -> Legs:
-        """Legs of [xx; SS xx] from each of the starts (k,) to its end (k,) [s].
-
-        Magnus' expansion of fourth order gives the transition of a leg, exactly for constant matrices. It is taken over
-        so small a part of the leg that it keeps its digits, then doubled as legs are joined.
-        """
-        spans = (ends - starts)[:, None, None]
-        early, late = (
-            np.array([self.hamiltonian(float(time)) for time in starts + (0.5 + side * _GAUSS) * (ends - starts)])
-            for side in (-1.0, 1.0)
-        )
-        turn = late @ early - early @ late
-        back = -0.5 * spans * (early + late) - 0.5 * _GAUSS * spans**2 * turn
-        doublings = max(0, ceil(log2(max(1.0, float(np.max(np.abs(back).sum(axis=1))) / _SMALL))))
-        transition = expm(back / 2.0**doublings)
-        size = back.shape[1] // 2
-        motion = _solved(transition[:, :size, :size], np.broadcast_to(np.eye(size), (len(back), size, size)))
-        legs = Legs(motion, motion @ transition[:, :size, size:], transition[:, size:, :size] @ motion)
-        for _ in range(doublings):
-            legs = legs.doubled()
-        return legs
-
-
-@dataclass(frozen=True, eq=False)
-class OptimalMotion:
-    """Optimal motion from a state, at s + 1 times."""
-
-    times: Vector  # (s + 1,) [s]
-    states: Vector  # (s + 1, n)
-    inputs: Vector  # (s + 1, m)
-    cost: float  # J of it, from the value function
-
-
-@dataclass(frozen=True, eq=False)
-class TrackingGains:
-    """Optimal law u = K(t) x + p(t) over a finite time, as `track` finds it.
-
-    Document 002 prints u = K(t) + p(t), which adds a matrix to a vector: D-002-8.
-    """
-
-    times: Vector  # (s + 1,) of the steps [s]
-    values: Vector  # (s + 1, n + 1, n + 1) SS at them
-    _problem: _Problem
-    _legs: Legs
-
-    def K(self, time: float) -> Vector:
-        """Feedback K = -R^-1 B'S, (m, n), at a time [s]."""
-        return self._law(time)[:, :-1]
-
-    def p(self, time: float) -> Vector:
-        """Feed-forward p = w + R^-1 B'g, (m,), at a time [s]."""
-        return self._law(time)[:, -1]
-
-    def S(self, time: float) -> Vector:
-        """Riccati matrix (n, n) at a time [s].
-
-        S' + S A + A'S - S B R^-1 B'S + C'Q C = 0, at the end S = C'Sf C.
-        """
-        return self._value(time)[:-1, :-1]
-
-    def g(self, time: float) -> Vector:
-        """Pull of the reference (n,) at a time [s].
-
-        g' + (A + B K)'g + C'Q z - S (d + B w) = 0, at the end g = C'Sf z.
-        """
-        return -self._value(time)[:-1, -1]
-
-    def command(self, time: float, state: ArrayLike) -> Vector:
-        """Optimal input u = K x + p (m,) at a time [s] and state x (n,)."""
-        optimal: Vector = self._law(time) @ self._extended(state)
-        return optimal
-
-    def cost(self, time: float, state: ArrayLike) -> float:
-        """Least cost from a time [s] and state (n,) on, x'S x - 2 g'x + c: what every law is judged by."""
-        extended = self._extended(state)
-        return float(extended @ self._value(time) @ extended)
-
-    def motion(self, state: ArrayLike) -> OptimalMotion:
-        """Optimal motion from a state x(t0) (n,) at the first of `times`, without integrating again."""
-        states = [self._extended(state)]
-        for leg, value in enumerate(self.values[1:]):
-            states.append(np.append((self._legs.closed(leg, value) @ states[-1])[:-1], 1.0))
-        laws = [self._law_of(float(time), value) for time, value in zip(self.times, self.values, strict=True)]
-        inputs = np.array([law @ extended for law, extended in zip(laws, states, strict=True)])
-        cost = float(states[0] @ self.values[0] @ states[0])
-        return OptimalMotion(self.times, read_only(np.array(states)[:, :-1]), read_only(inputs), cost)
-
-    def _extended(self, state: ArrayLike) -> Vector:
-        return np.append(array("state", state, (self.values.shape[1] - 1,)), 1.0)
-
-    def _value(self, time: float) -> Vector:
-        at = scalar("time", time)
-        slack = 1e-9 * float(self.times[-1] - self.times[0])
-        if not self.times[0] - slack <= at <= self.times[-1] + slack:
-            span = f"{self.times[0]:g} to {self.times[-1]:g} s"
-            raise InputError(
-                "time", got=f"{at:g} s", expected=f"a time within {span}, for which the gains were computed"
-            )
-        k = int(np.searchsorted(self.times, at - slack))
-        if self.times[min(k, len(self.times) - 1)] - at <= slack:
-            return np.array(self.values[min(k, len(self.times) - 1)])
-        return self._problem.legs(np.array([at]), self.times[k : k + 1]).value(0, self.values[k])
-
-    def _law(self, time: float) -> Vector:
-        return self._law_of(time, self._value(time))
-
-    def _law_of(self, time: float, value: Vector) -> Vector:
-        law = _solved(self._problem.R(time), -self._problem.B(time).T @ value[:-1])
-        law[:, -1] += self._problem.nominal(time)
-        return law
-
-
-def track(
-    A: Timed,
-    B: Timed,
-    C: Timed,
-    Q: Timed,
-    R: Timed,
-    Sf: ArrayLike,
-    reference: Callable[[float], ArrayLike],
-    t0: float,
-    tf: float,
-    *,
-    drift: Timed | None = None,
-    nominal: Timed | None = None,
-    steps: int = 200,
-) -> TrackingGains:
-    """Optimal tracking of z(t) from t0 to tf: Riccati's equation, solved backwards from tf.
-
-    S' + S A + A'S - S B R^-1 B'S + C'Q C = 0 and g' + (A + B K)'g + C'Q z - S (d + B w) = 0 are solved together, step
-    by step, by Hamilton's equations. Error of a step: fifth order in it for smooth matrices and
-    references, none where all of them are constant. Steps should meet the kinks of the reference. The reference has to
-    be known to tf, and the final weight is on the outputs: C'Sf C on the states.
-
-    Args:
-        A: (n, n), or a function of time [s] as all of the next four.
+        A: (n, n).
         B: (n, m).
         C: (p, n).
         Q: (p, p) weight of the error, symmetric, at least 0.
         R: (m, m) weight of the input, symmetric, above 0.
-        Sf: (p, p) weight of the error at the end, symmetric, at least 0.
-        reference: z(t), (p,).
-        t0: start [s].
-        tf: end [s], after the start.
-        drift: (n,) d, constant or a function of time; 0 by default.
-        nominal: (m,) w, constant or a function of time; 0 by default.
-        steps: of equal length, s.
+        steps: for how many steps the reference z_{k+1} ... and the drift d_k ... are known, 1 or more.
 
     Raises:
-        InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, an end that is
-            not after the start, or no step.
-
-    Source: document 002 A.4, D-002-8.
+        InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, no step, or a
+            system whose unstable modes cannot be steered or do not show in the cost.
     """
-    start, end = scalar("t0", t0), scalar("tf", tf)
-    if not end > start:
-        raise InputError("tf", got=f"{end:g} s", expected=f"a time after t0 = {start:g} s")
+    a, b, c, q, r = linear_problem(A, B, C, Q, R)
     if steps < 1:
         raise InputError("steps", got=str(steps), expected="1 or more")
-    n, m = matrix("B", _at(B, start), (None, None)).shape
-    outputs = len(matrix("C", _at(C, start), (None, n)))
-    problem = _Problem(
-        A=_timed(A, lambda value: matrix("A", value, (n, n))),
-        B=_timed(B, lambda value: matrix("B", value, (n, m))),
-        C=_timed(C, lambda value: matrix("C", value, (outputs, n))),
-        Q=_timed(Q, lambda value: weight("Q", value, outputs)),
-        R=_timed(R, lambda value: weight("R", value, m, definite=True)),
-        reference=_timed(reference, lambda value: array("reference", np.atleast_1d(value), (outputs,))),
-        drift=_timed(np.zeros(n) if drift is None else drift, lambda value: array("drift", value, (n,))),
-        nominal=_timed(
-            np.zeros(m) if nominal is None else nominal, lambda value: array("nominal", np.atleast_1d(value), (m,))
-        ),
+    S = riccati(solve_discrete_are, a, b, c.T @ q @ c, r)
+    pull = b.T @ S
+    to_input = np.linalg.solve(r + pull @ b, b.T)
+    K = -to_input @ S @ a
+    closed = a + b @ K
+    if not np.max(np.abs(np.linalg.eigvals(closed))) < 1.0:
+        raise unsteered()
+    powers = np.empty((steps, *a.shape))
+    powers[0] = np.eye(len(a))
+    for k in range(1, steps):
+        powers[k] = closed.T @ powers[k - 1]
+    powers[-1] = np.linalg.solve(np.eye(len(a)) - closed.T, powers[-1])
+    of_references, of_drifts = to_input @ powers @ (c.T @ q), -to_input @ powers @ S
+    return PreviewGains(*(read_only(part) for part in (K, S, of_references, of_drifts)))
+
+
+def linear_problem(A: ArrayLike, B: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike) -> tuple[Vector, ...]:
+    """A (n, n), B (n, m), C (p, n), Q (p, p) and R (m, m) of a constant problem, checked.
+
+    Raises:
+        InputError: shapes that do not fit, numbers that are not finite, or weights that leave no minimum.
+    """
+    b = matrix("B", B, (None, None))
+    n, m = b.shape
+    c = matrix("C", C, (None, n))
+    return matrix("A", A, (n, n)), b, c, weight("Q", Q, len(c)), weight("R", R, m, definite=True)
+
+
+def riccati(solver: Callable[..., Vector], a: Vector, b: Vector, q: Vector, r: Vector) -> Vector:
+    """S (n, n) of scipy's `solver` for A (n, n), B (n, m), C'Q C (n, n) and R (m, m).
+
+    Raises:
+        InputError: a system whose unstable modes cannot be steered or do not show in the cost.
+    """
+    try:
+        S: Vector = solver(a, b, q, r)
+    except np.linalg.LinAlgError:
+        raise unsteered() from None
+    return 0.5 * (S + S.T)
+
+
+def unsteered() -> InputError:
+    """The error of a system without a stable optimal law."""
+    return InputError(
+        "A, B, C, Q",
+        got="a system without a stable optimal law",
+        expected="unstable and marginal modes that are controllable, and observable in the weighted outputs",
+        remedy="weight an output in which they appear, or remove them from the system",
     )
-    times = np.linspace(start, end, steps + 1)
-    errors = _error_output(problem.C(end), problem.reference(end))
-    values = np.empty((steps + 1, n + 1, n + 1))
-    values[-1] = errors.T @ weight("Sf", Sf, outputs) @ errors
-    legs = problem.legs(times[:-1], times[1:])
-    for k in range(steps - 1, -1, -1):
-        values[k] = legs.value(k, values[k + 1])
-    return TrackingGains(read_only(times), read_only(values), problem, legs)
-
-
-def _solved(matrix: Vector, right: Vector) -> Vector:
-    """Solution (..., n, k) of matrix (..., n, n) times it = right (..., n, k)."""
-    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
-
-
-def _at(value: Timed, time: float) -> ArrayLike:
-    return value(time) if callable(value) else value
-
-
-def _timed(value: Timed, check: Callable[[ArrayLike], Vector]) -> Callable[[float], Vector]:
-    """Checked function of time; a constant is checked once."""
-    if callable(value):
-        return lambda time: check(value(time))
-    constant = check(value)
-    return lambda time: constant

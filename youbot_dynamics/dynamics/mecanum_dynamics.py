@@ -146,8 +146,8 @@ def accelerate(
 class MecanumDynamics(MadeOfArguments):
     """A mecanum base whose wheels roll without slip: the friction model of document 003 with the effective inertia.
 
-    `wheeled_base.WheeledBase` with mecanum wheels adds contact forces, slip and tipping. The methods raise InputError
-    for a wrong shape, NaN or infinity.
+    `source_systems.wheeled_base.WheeledBase` with mecanum wheels adds contact forces, slip and tipping. The methods
+    raise InputError for a wrong shape, NaN or infinity.
 
     Attributes:
         effective_inertia: (3, 3) mass matrix of the function `effective_inertia`, read-only.

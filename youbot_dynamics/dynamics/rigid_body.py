@@ -1,8 +1,8 @@
-"""Mass, centre of mass and inertia of a rigid body; Newton-Euler equations about any pole.
+"""Mass and inertia of a rigid body. Point masses, other poles and the wrench of a motion: `source_systems.bodies`.
 
 All functions raise InputError for a wrong shape or a number that is not finite, and ModelError for a mass that is
 negative or not finite, or an inertia that no body can have.
-Source: document 002, systems 18-20.
+Source: document 002, systems 18, 19.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array, number
-from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.errors import ModelError
 
 # An inertia may violate the triangle inequality by this fraction of its largest moment: rounding of CAD programs.
 _ROUNDING = 1e-6
@@ -43,77 +43,7 @@ def inertia_about(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Vector:
 
     Source: system 19; D-002-3.
     """
-    return _tensor("inertia", inertia) + point_inertia(mass, offset)
-
-
-def inertia_between_poles(inertia: ArrayLike, mass: float, old_offset: ArrayLike, new_offset: ArrayLike) -> Vector:
-    """Inertia about a new pole from the one about an old pole, neither of them the centre of mass.
-
-    I_1 = I_0 + m (|d1|^2 E - d1 d1') - m (|d0|^2 E - d0 d0'). Document 002 uses the distance of the two poles, which is
-    valid only if the old pole is the centre of mass.
-
-    Args:
-        inertia: (3, 3) about the old pole [kg m2].
-        mass: [kg].
-        old_offset: (3,) centre of mass minus old pole [m].
-        new_offset: (3,) centre of mass minus new pole [m].
-
-    Raises:
-        ModelError: an inertia that no body of this mass can have about the old pole.
-
-    Source: system 19; D-002-3.
-    """
-    central = _tensor_about_pole(inertia, mass, old_offset) - point_inertia(mass, old_offset)
-    return central + point_inertia(mass, new_offset)
-
-
-def point_masses(masses: ArrayLike, positions: ArrayLike) -> tuple[float, Vector, Vector]:
-    """Total mass [kg], centre of mass (3,) [m] and inertia (3, 3) about it [kg m2] of n point masses.
-
-    p_c = sum m p / m and I = sum m (|p|^2 E - p p').
-
-    Args:
-        masses: (n,) [kg].
-        positions: (n, 3) [m].
-
-    Raises:
-        ModelError: a total mass of zero.
-
-    Source: system 18.
-    """
-    weights = array("masses", masses, (None,))
-    points = array("positions", positions, (len(weights), 3))
-    total = float(weights.sum())
-    if np.any(weights < 0.0) or not total > 0.0:
-        raise ModelError(
-            "masses", got=f"{weights.min():g}, in all {total:g}", expected="none negative, a sum above 0 [kg]"
-        )
-    centre: Vector = weights @ points / total
-    arms = points - centre
-    inertia = np.einsum("n,ni,ni->", weights, arms, arms) * np.eye(3) - np.einsum("n,ni,nj->ij", weights, arms, arms)
-    return total, centre, inertia
-
-
-def moment_about_line(inertia: ArrayLike, direction: ArrayLike) -> float:
-    """Moment of inertia [kg m2] about a line through the pole of `inertia`: r' I r with r of unit length.
-
-    It sums |r x p|^2 m, with the distance from the line. Document 002 prints p^2, the distance from the pole.
-
-    Args:
-        inertia: (3, 3) about a point of the line [kg m2].
-        direction: (3,) of any length but 0.
-
-    Raises:
-        InputError: a zero direction.
-
-    Source: system 18; D-002-2.
-    """
-    tensor, line = _tensor("inertia", inertia), array("direction", direction, (3,), float(np.finfo(float).max))
-    longest = np.abs(line).max()
-    if longest == 0.0:
-        raise InputError("direction", got="length 0", expected="a direction")
-    line = line / longest
-    return float(line @ tensor @ line / (line @ line))
+    return inertia_tensor("inertia", inertia) + point_inertia(mass, offset)
 
 
 def check_inertia(name: str, mass: float, inertia: ArrayLike) -> None:
@@ -128,15 +58,19 @@ def check_inertia(name: str, mass: float, inertia: ArrayLike) -> None:
     Source: system 18.
     """
     weight = number(f"mass of body '{name}'", mass, "kg", low=0.0)
-    size = float(np.abs(_tensor(f"inertia of body '{name}'", inertia)).max())
+    size = float(np.abs(inertia_tensor(f"inertia of body '{name}'", inertia)).max())
     if weight == 0.0 and size > 0.0:
         raise ModelError(
             f"inertia of body '{name}'", got=f"{size:g} kg m2 without any mass", expected="a mass, or no inertia"
         )
 
 
-def _tensor(thing: str, inertia: ArrayLike) -> Vector:
-    """Return an inertia (3, 3) about any point; refuse one that no body can have."""
+def inertia_tensor(thing: str, inertia: ArrayLike) -> Vector:
+    """Return an inertia (3, 3) [kg m2] about any point as an array; refuse one that no body can have.
+
+    Raises:
+        ModelError: not symmetric, or principal moments that no body has; names `thing`.
+    """
     tensor = array(thing, inertia, (3, 3))
     size = float(np.abs(tensor).max())
     if not np.allclose(tensor, tensor.T, rtol=0.0, atol=1e-9 * size):
@@ -153,75 +87,3 @@ def _tensor(thing: str, inertia: ArrayLike) -> Vector:
             remedy="check its numbers and their unit, kg m2",
         )
     return tensor
-
-
-def _tensor_about_pole(inertia: ArrayLike, mass: float, offset: ArrayLike) -> Vector:
-    """Return an inertia (3, 3) about a pole; refuse one smaller than that of the mass concentrated in its centre."""
-    tensor = _tensor("inertia", inertia)
-    least = np.linalg.eigvalsh(tensor - point_inertia(mass, offset))[0]
-    if not least >= -_ROUNDING * float(np.abs(tensor).max()):
-        raise ModelError(
-            "inertia",
-            got=f"a moment {-least:.4g} kg m2 below that of the mass in its centre",
-            expected="the inertia about the pole",
-            remedy="transform it with inertia_about",
-        )
-    return tensor
-
-
-def wrench_about_pole(
-    mass: float,
-    inertia: ArrayLike,
-    offset: ArrayLike,
-    angular_velocity: ArrayLike,
-    angular_acceleration: ArrayLike,
-    acceleration: ArrayLike,
-) -> Vector:
-    """Force and moment about a pole fixed in the body for a given motion: the Newton-Euler equations.
-
-    f = m (a + alpha x r + w x (w x r)), n = I alpha + w x I w + m r x a with r the centre of mass and a the
-    acceleration of the pole. Document 002 omits the last term, although its poles are not centres of mass.
-
-    Args:
-        mass: [kg].
-        inertia: (3, 3) about the pole [kg m2].
-        offset: (3,) centre of mass minus pole [m].
-        angular_velocity: (3,) [rad/s].
-        angular_acceleration: (3,) [rad/s2].
-        acceleration: (3,) of the pole minus gravity [m/s2].
-
-    Returns:
-        (6,) [force; moment] [N, N m], in the frame of the arguments.
-
-    Raises:
-        ModelError: an inertia that no body of this mass can have about the pole.
-
-    Source: system 20; D-002-4.
-    """
-    tensor, r = _tensor_about_pole(inertia, mass, offset), array("offset", offset, (3,))
-    w, alpha = (
-        array("angular_velocity", angular_velocity, (3,)),
-        array("angular_acceleration", angular_acceleration, (3,)),
-    )
-    a = array("acceleration", acceleration, (3,))
-    force = mass * (a + np.cross(alpha, r) + np.cross(w, np.cross(w, r)))
-    moment = tensor @ alpha + np.cross(w, tensor @ w) + mass * np.cross(r, a)
-    return np.concatenate([force, moment])
-
-
-def moment_of_forces(forces: ArrayLike, points: ArrayLike, couples: ArrayLike) -> Vector:
-    """Resultant wrench (6,) [force; moment about the origin] of forces at points: sum r x f + mu.
-
-    Lemma A.1 of document 002 has f x r, the negative moment.
-
-    Args:
-        forces: (n, 3) [N].
-        points: (n, 3) points of application [m].
-        couples: (n, 3) [N m].
-
-    Source: document 002 lemma A.1; D-002-5.
-    """
-    f = array("forces", forces, (None, 3))
-    r, mu = array("points", points, (len(f), 3)), array("couples", couples, (len(f), 3))
-    moment = np.cross(r, f).sum(axis=0) + mu.sum(axis=0)
-    return np.concatenate([f.sum(axis=0), moment])

@@ -1,4 +1,4 @@
-"""Rotations as vectors and quaternions, SO(3): exponential, logarithm and its Jacobian.
+"""Rotations as vectors and quaternions, SO(3): exponential and its Jacobian.
 
 A rotation vector (3,) is axis x angle [rad]. Quaternions (4,) are x, y, z, w and map body to fixed coordinates. All
 functions raise InputError for a wrong shape, NaN, infinity or a vector longer than 2^52 rad, where a double no longer
@@ -8,7 +8,7 @@ Source: document 002 (A.1) to (A.7), extended to finite turns; systems 15, 16.
 
 from __future__ import annotations
 
-from math import atan2, copysign, hypot, sin, sqrt, tan
+from math import copysign, hypot, sin, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,18 +56,6 @@ def _turn(rotation_vector: ArrayLike) -> tuple[Vector, float]:
     return skew(v), angle
 
 
-def logarithm(rotation: ArrayLike) -> Vector:
-    """Rotation vector (3,) [rad] of a rotation (3, 3), length in [0, pi]: inverse of `exponential`.
-
-    It is computed from the quaternion and so stays accurate near 0 and near pi. At pi either sign of the axis is right.
-    Source: system 16.
-    """
-    x, y, z, w = matrix_to_quaternion(rotation).tolist()
-    half_sine = hypot(x, y, z)
-    scale = 2.0 if half_sine == 0.0 else 2.0 * atan2(half_sine, w) / half_sine
-    return scale * np.array([x, y, z])
-
-
 def left_jacobian(rotation_vector: ArrayLike) -> Vector:
     """Jacobian J (3, 3): exponential(v + d) = exponential(J d) exponential(v) to first order in d; v (3,) [rad].
 
@@ -82,24 +70,6 @@ def left_jacobian(rotation_vector: ArrayLike) -> Vector:
         half = sin(0.5 * angle) / (0.5 * angle)
         first, second = 0.5 * half * half, (1.0 - sin(angle) / angle) / angle**2
     return np.eye(3) + first * s + second * (s @ s)
-
-
-def left_jacobian_inverse(rotation_vector: ArrayLike) -> Vector:
-    """Inverse (3, 3) of `left_jacobian`: 1 - S/2 + ((1 - (a/2) cot(a/2))/a^2) S^2.
-
-    Args:
-        rotation_vector: (3,) [rad], of length at most pi as from `logarithm`, else InputError.
-
-    Source: system 16.
-    """
-    s, angle = _turn(rotation_vector)
-    if angle > np.pi * (1.0 + 1e-9):
-        raise InputError("rotation_vector", got=f"a turn of {angle:.6g} rad", expected="at most pi")
-    if angle < _SMALL_ANGLE:
-        second = 1.0 / 12.0 + angle**2 / 720.0
-    else:
-        second = (1.0 - 0.5 * angle / tan(0.5 * angle)) / angle**2
-    return np.eye(3) - 0.5 * s + second * (s @ s)
 
 
 def quaternion_to_matrix(quaternion: ArrayLike) -> Vector:

@@ -17,8 +17,8 @@ from wheeled_bases import (
     wheel,
 )
 
-from youbot_dynamics.dynamics.wheeled_base import BaseState, WheeledBase, contacts
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.source_systems.wheeled_base import BaseState, WheeledBase, contacts
 
 PLAIN = [name for name in LAYOUTS if name not in ("youBot", "mixed")]
 

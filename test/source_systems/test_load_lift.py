@@ -12,14 +12,22 @@ import pytest
 from repository import ROOT
 from scipy.integrate import trapezoid
 
-from youbot_dynamics.control.load_lift import FreeBody, LiftLaw, LiftWeights, Load, optimal_lift, smooth_path, with_load
-from youbot_dynamics.control.lq_tracking import track
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics import so3
 from youbot_dynamics.kinematics.rotations import nearest_rotation
-from youbot_dynamics.kinematics.se3 import pose_of
 from youbot_dynamics.robot import load_robot
+from youbot_dynamics.source_systems.load_lift import (
+    FreeBody,
+    LiftLaw,
+    LiftWeights,
+    Load,
+    optimal_lift,
+    smooth_path,
+    with_load,
+)
+from youbot_dynamics.source_systems.optimal_tracking import track
+from youbot_dynamics.source_systems.rigid_motion import pose_of
 
 sys.path.insert(0, str(ROOT / "examples"))
 from lift_a_load import Lift, lift  # noqa: E402
@@ -325,7 +333,7 @@ def test_bodies_and_paths_that_cannot_be_are_refused() -> None:
 
 
 def test_the_examples_of_the_page_run() -> None:
-    page = (ROOT / "docs" / "optimal_tracking.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "source_systems" / "optimal_tracking.md").read_text(encoding="utf-8")
     scope: dict[str, object] = {}
     for code in re.findall(r"```python\n(.*?)```", page, re.S):
         exec(compile(code, "optimal_tracking.md", "exec"), scope)

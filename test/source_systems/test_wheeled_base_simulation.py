@@ -11,10 +11,10 @@ from scipy.integrate import solve_ivp
 from wheeled_bases import LAYOUTS, base_of, contact_points, rolling_state, rotation, sliding_state, wheel
 
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
-from youbot_dynamics.dynamics.wheeled_base import BaseState, WheeledBase, simulate
-from youbot_dynamics.dynamics.wheeled_base._simulation import SLIP_SPEED
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.source_systems.wheeled_base import BaseState, WheeledBase, simulate
+from youbot_dynamics.source_systems.wheeled_base._simulation import SLIP_SPEED
 
 
 def torques_over(base: WheeledBase, steps: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

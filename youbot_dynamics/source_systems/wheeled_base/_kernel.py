@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.dynamics.normal_forces import plate_with_lifted_wheels
+from youbot_dynamics.source_systems.wheeled_base._lifted_wheels import plate_with_lifted_wheels
 
 Numbers = MutableSequence[float] | NDArray[np.float64]
 Symmetric = tuple[float, float, float, float, float, float]  # upper triangle of a 3 x 3 matrix, by rows

@@ -27,13 +27,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array, number, positive_time, read_only
-from youbot_dynamics.control.lq_tracking import TrackingGains, track
 from youbot_dynamics.dynamics.rigid_body import inertia_about
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.kinematics import so3
 from youbot_dynamics.kinematics.rotations import skew
-from youbot_dynamics.kinematics.se3 import check_pose
+from youbot_dynamics.source_systems.optimal_tracking import TrackingGains, track
+from youbot_dynamics.source_systems.rigid_motion import check_pose, left_jacobian_inverse, rotation_logarithm
 
 _NUDGE = 1e-5  # [rad] along phi' over which the rate of J is taken
 
@@ -79,8 +79,8 @@ class FreeBody:
         """Coordinates x (12,) of a carrier's pose (4, 4), fixed axes, and twist (6,) [linear; angular] in its frame."""
         carrier, speed = check_pose(pose), array("twist", twist, (6,))
         rotation, centre = carrier[:3, :3], self.load.centre_of_mass
-        turn = so3.logarithm(rotation @ self.orientation.T)
-        rate = so3.left_jacobian_inverse(turn) @ rotation @ speed[3:]
+        turn = rotation_logarithm(rotation @ self.orientation.T)
+        rate = left_jacobian_inverse(turn) @ rotation @ speed[3:]
         moving = rotation @ (speed[:3] + np.cross(speed[3:], centre))
         return np.concatenate([carrier[:3, 3] + rotation @ centre, turn, moving, rate])
 
@@ -153,7 +153,7 @@ def smooth_path(body: FreeBody, start: ArrayLike, goal: ArrayLike, duration: flo
 def optimal_lift(
     desired: Callable[[float], ArrayLike], duration: float, steps: int, weights: LiftWeights
 ) -> TrackingGains:
-    """Optimal law u = K x + p of a free body along a desired x(t) (12,): `lq_tracking.track` in `steps` (D-002-9)."""
+    """Optimal law u = K x + p of a free body along a desired x(t) (12,), by `track` in `steps` (D-002-9)."""
     zeros, unit = np.zeros((6, 6)), np.eye(6)
     rates = np.block([[zeros, unit], [zeros, zeros]])
     errors = np.diag(np.repeat([weights.position, weights.speed], 6))

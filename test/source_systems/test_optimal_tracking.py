@@ -9,9 +9,8 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm, solve_continuous_are
 
-from youbot_dynamics.control.lq_tracking import TrackingGains, track
-from youbot_dynamics.control.tracker import preview
 from youbot_dynamics.errors import InputError
+from youbot_dynamics.source_systems.optimal_tracking import TrackingGains, preview, track
 
 T0, TF = 0.3, 2.3
 

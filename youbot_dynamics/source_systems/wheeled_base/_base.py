@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Flags, MadeOfArguments, Vector, array, excerpt, number, read_only
 from youbot_dynamics.dynamics.normal_forces import plate_of
-from youbot_dynamics.dynamics.wheeled_base._contact import BaseState, Wheel, contacts, wheel_torques
-from youbot_dynamics.dynamics.wheeled_base._regimes import (
+from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.source_systems.wheeled_base._contact import BaseState, Wheel, contacts, wheel_torques
+from youbot_dynamics.source_systems.wheeled_base._regimes import (
     BaseEquations,
     RegimeSolution,
     on_pressed_wheels,
     solve_cones,
     solve_regimes,
 )
-from youbot_dynamics.errors import InputError, ModelError
 
 
 class Support:

@@ -11,8 +11,8 @@ import numpy as np
 
 from youbot_dynamics.arrays import Flags, Vector
 from youbot_dynamics.dynamics.normal_forces import Plate
-from youbot_dynamics.dynamics.wheeled_base._contact import Contacts, solve_friction
 from youbot_dynamics.errors import InputError
+from youbot_dynamics.source_systems.wheeled_base._contact import Contacts, solve_friction
 
 REST = 1e-4  # [m/s] a slower contact stands still: it may roll, and the direction of its slip is undefined
 _RANK = 1e-9  # singular values below this fraction of the largest count as 0

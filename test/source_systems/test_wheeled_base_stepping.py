@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from wheeled_bases import LAYOUTS, base_of, rotation, sliding_state, wheel
 
-from youbot_dynamics.dynamics.wheeled_base import BaseState, WheeledBase, simulate, step
-from youbot_dynamics.dynamics.wheeled_base._contact import one_contact
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.source_systems.wheeled_base import BaseState, WheeledBase, simulate, step
+from youbot_dynamics.source_systems.wheeled_base._contact import one_contact
 
 STILL = np.zeros(4)
 

@@ -11,17 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from youbot_dynamics.arrays import Flags, Vector, array, excerpt, number, read_only
 from youbot_dynamics.compiled import HAVE_NUMBA
 from youbot_dynamics.dynamics.normal_forces import FELT
-from youbot_dynamics.dynamics.wheeled_base._base import Support, WheeledBase
-from youbot_dynamics.dynamics.wheeled_base._contact import BaseState, contacts
-from youbot_dynamics.dynamics.wheeled_base._kernel import WHEEL, Run, advance, has_gained
-from youbot_dynamics.dynamics.wheeled_base._regimes import (
+from youbot_dynamics.errors import InputError
+from youbot_dynamics.kinematics.planar import integrate
+from youbot_dynamics.source_systems.wheeled_base._base import Support, WheeledBase
+from youbot_dynamics.source_systems.wheeled_base._contact import BaseState, contacts
+from youbot_dynamics.source_systems.wheeled_base._kernel import WHEEL, Run, advance, has_gained
+from youbot_dynamics.source_systems.wheeled_base._regimes import (
     BaseEquations,
     ContactAnswer,
     friction_of_contacts,
     on_pressed_wheels,
 )
-from youbot_dynamics.errors import InputError
-from youbot_dynamics.kinematics.planar import integrate
 
 
 @dataclass(frozen=True, eq=False)

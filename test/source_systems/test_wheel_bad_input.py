@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from wheeled_bases import LAYOUTS, base_of, wheel
 
-from youbot_dynamics.dynamics.wheeled_base import BaseState, Wheel, WheeledBase, simulate, step
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.source_systems.wheeled_base import BaseState, Wheel, WheeledBase, simulate, step
 
 STILL = np.zeros(4)
 

@@ -10,10 +10,18 @@ import pytest
 from scipy.optimize import nnls
 from wheeled_bases import LAYOUTS, RING, base_of, contact_points, rolling_state, rotation, sliding_state, wheel
 
-from youbot_dynamics.dynamics.normal_forces import Plate, plate_with_lifted_wheels
-from youbot_dynamics.dynamics.wheeled_base import BaseMotion, BaseState, WheeledBase, contacts, simulate, step
-from youbot_dynamics.dynamics.wheeled_base._regimes import BaseEquations, on_pressed_wheels
+from youbot_dynamics.dynamics.normal_forces import Plate
 from youbot_dynamics.errors import InputError
+from youbot_dynamics.source_systems.wheeled_base import (
+    BaseMotion,
+    BaseState,
+    WheeledBase,
+    contacts,
+    plate_with_lifted_wheels,
+    simulate,
+    step,
+)
+from youbot_dynamics.source_systems.wheeled_base._regimes import BaseEquations, on_pressed_wheels
 
 GRIP, WEIGHT = 0.7, 60.0 * 9.81
 
