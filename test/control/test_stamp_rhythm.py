@@ -13,7 +13,7 @@ from tracking_runs import knowing
 from youbot_dynamics.control.stamp_rhythm import StampRhythm, in_rhythm
 from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.resources import program_path
-from youbot_dynamics.simulation.base import BaseReading
+from youbot_dynamics.simulation.driver_reports import BaseReading
 from youbot_dynamics.simulation.scenario import drive
 from youbot_dynamics.simulation.youbot import BaseOnly
 

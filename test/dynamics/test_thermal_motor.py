@@ -14,7 +14,7 @@ from plain_python import numbers_without_numba
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
-from youbot_dynamics.dynamics.thermal_motor import GearedMotor, ThermalMotor
+from youbot_dynamics.dynamics.thermal_motor import GearedMotor, ThermalMotor, drivable_current
 from youbot_dynamics.errors import InputError, ModelError
 
 CONSTANTS = {  # joints 1 to 3 of the youBot (EC 45 flat 50 W), with a rotor friction that shows in the heat
@@ -532,3 +532,10 @@ def test_d_000_6_the_printed_temperature_row_counts_the_copper_twice() -> None:
     assert MOTOR.locked_rise(voltage).winding < 0.85 * without_feedback
     held = MOTOR.steady_state_rise(voltage / R0).winding
     assert held > 1.3 * without_feedback
+
+
+def test_a_fast_motor_gets_no_more_current_than_24_v_drive() -> None:
+    assert drivable_current(5.0, 6.0, 24.0, 20.0, 1.0) == pytest.approx(4.0)
+    assert drivable_current(-5.0, 6.0, 24.0, 20.0, 1.0) == -5.0  # braking: the back-EMF helps
+    assert drivable_current(5.0, 6.0, 24.0, 30.0, 1.0) == -6.0  # driven faster than 24 V can turn it
+    assert drivable_current(1.0, 6.0, 24.0, 10.0, 1.0) == 1.0

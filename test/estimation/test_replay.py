@@ -22,6 +22,7 @@ from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.motor_heat import ArmTemperatures
 from youbot_dynamics.estimation.replay import ArmLog, ArmReplay, MotorReadings, replay_arm
 from youbot_dynamics.estimation.support import Carried, SupportModel
+from youbot_dynamics.messages import ArmMessages
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, jazzy_types
@@ -66,11 +67,13 @@ def test_it_believes_what_the_filter_believes_message_by_message(run: Run, repla
 def test_it_shows_what_the_node_would_have_published(run: Run, replay: ArmReplay) -> None:
     """The estimator of the node gets the messages one by one, wheels and arm on one topic as from the driver."""
     node, states = ArmEstimator(ROBOT), jazzy_types().deserialize_cdr
+    messages = ArmMessages(ROBOT, node.settings, "", "base_footprint")
     speeds, windings = [], []
     for k in range(len(run.stamp)):
         stamp, still = float(run.stamp[k]), [np.zeros(4)] * 2
-        assert not node.take_states(stamp, WHEELS, (*still, ()), stamp, stamp)
-        made = node.take_states(stamp, ARM, (run.position[k], run.velocity[k], run.effort[k]), stamp, stamp)
+        assert not list(messages.of(node.take_states(stamp, WHEELS, (*still, ()), stamp, stamp)))
+        fields = run.position[k], run.velocity[k], run.effort[k]
+        made = list(messages.of(node.take_states(stamp, ARM, fields, stamp, stamp)))
         speeds += [states(cdr, kind).velocity for _, topic, kind, cdr in made if "estimated" in topic]
         windings += [states(cdr, kind).temperature for _, topic, kind, cdr in made if f"{ARM[1]}/winding" in topic]
     np.testing.assert_array_equal(speeds, replay.track.speed)

@@ -42,6 +42,7 @@ LAYER = {
     "gazebo_description": 2,
     "warm_up": 2,
     "report": 3,
+    "messages": 3,
     "nodes": 4,
     "commands": 4,
 }
@@ -85,6 +86,14 @@ def relative(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
+def file_of(module: str) -> Path | None:
+    """File of a module of the package; None of another module, and of a name in a module."""
+    if not module.startswith("youbot_dynamics"):
+        return None
+    base = ROOT.joinpath(*module.split("."))
+    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
+
+
 def subjects_imported(path: Path) -> set[str]:
     own = [name.split(".") for name, _ in imports(path) if name.split(".")[0] == "youbot_dynamics"]
     return {parts[1] for parts in own if len(parts) > 1 and parts[1] != "__version__"}
@@ -114,6 +123,32 @@ def test_identification_never_sees_the_truth() -> None:
     for path in (PACKAGE / "identification").rglob("*.py"):
         names = [name for name, _ in imports(path)]
         assert not [name for name in names if name.startswith("youbot_dynamics.simulation.truth")], relative(path)
+
+
+def test_no_circle_of_imports_anywhere() -> None:
+    """Files that import each other cannot be read one by one. Imports for types, or in functions, count as well."""
+    later = {}
+    for path in FILES:
+        found = {file_of(name) or file_of(name.rsplit(".", 1)[0]) for name, _ in imports(path)}
+        later[path] = {file for file in found if file is not None} - {path}
+    later.pop(PACKAGE / "__init__.py")  # imports each of its names when it is first used
+    while free := [path for path, others in later.items() if not others & set(later)]:
+        for path in free:
+            del later[path]
+    assert not later, sorted(map(relative, later))
+
+
+CORE = ("kinematics", "dynamics", "control", "robot", "robot_arm", "robot_base", "estimation", "simulation")
+TOPIC = re.compile(r"/?(driver|arm_1|trajectory_tracker|ground_truth)/\w+|/?(cmd_vel|joint_states)")
+
+
+@pytest.mark.parametrize("room", [*CORE, "source_systems"])
+def test_the_core_knows_no_topics_and_serializes_nothing(room: str) -> None:
+    for path in (file for file in FILES if subject(file) == room):
+        assert "recording" not in subjects_imported(path), relative(path)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        assert not [text for text in texts if isinstance(text, str) and TOPIC.fullmatch(text)], relative(path)
 
 
 def of_ros(module: str) -> bool:

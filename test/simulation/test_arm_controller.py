@@ -85,13 +85,6 @@ def test_a_torque_command_sets_the_current_directly_within_its_limit() -> None:
     assert current_for(controller.TORQUE, -99.0)[controller.CURRENT] == -limit
 
 
-def test_a_fast_motor_gets_no_more_current_than_24_v_drive() -> None:
-    assert controller.limited(5.0, 6.0, 24.0, 20.0, 1.0) == pytest.approx(4.0)
-    assert controller.limited(-5.0, 6.0, 24.0, 20.0, 1.0) == -5.0  # braking: the back-EMF helps
-    assert controller.limited(5.0, 6.0, 24.0, 30.0, 1.0) == -6.0  # driven faster than 24 V can turn it
-    assert controller.limited(1.0, 6.0, 24.0, 10.0, 1.0) == 1.0
-
-
 def test_the_integral_waits_while_the_current_is_at_its_limit_and_is_free_at_once() -> None:
     limit = CONSTANTS[2, controller.CURRENT_LIMIT]
     held = current_for(controller.TRAJECTORY, 0.0, steps=5000, reference=3.0)

@@ -9,18 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tracking_runs import knowing
+from youbot_dynamics.simulation.scenario._bag import EPOCH
 
 from youbot_dynamics.control.tracker import Tracker, TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory, read_program
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.pipeline._pipeline import Options
+from youbot_dynamics.messages import write_bag
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot, robot_from_values, robot_table, values_of
 from youbot_dynamics.simulation.faults import parse_faults
-from youbot_dynamics.simulation.scenario import Gyro, drive, write_bag
-from youbot_dynamics.simulation.scenario._bag import EPOCH
+from youbot_dynamics.simulation.scenario import Gyro, drive
 from youbot_dynamics.simulation.scenario._drive import ArmOrder, Drive
 from youbot_dynamics.simulation.truth import load_arm_truth, load_truth
 from youbot_dynamics.simulation.youbot import BaseOnly, Youbot

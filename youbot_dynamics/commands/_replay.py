@@ -16,7 +16,6 @@ import numpy as np
 from youbot_dynamics import __version__
 from youbot_dynamics.commands._terminal import announce, print_rows, steps
 from youbot_dynamics.errors import ParameterError, RecordingError
-from youbot_dynamics.estimation.arm_estimator import ArmMessages, Message
 from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.replay import ArmLog, ArmReplay, MotorReadings, replay_arm
 from youbot_dynamics.files import check_folder, lying_in, write_atomically, written_together
@@ -30,6 +29,7 @@ from youbot_dynamics.identification.reading import (
     times_of,
 )
 from youbot_dynamics.identification.signals import excess_of_angles
+from youbot_dynamics.messages import ArmMessages, Message
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Value, check_names, settings_from_values, settings_table
 from youbot_dynamics.recording.bag import Recording

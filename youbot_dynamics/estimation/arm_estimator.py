@@ -1,4 +1,4 @@
-"""All estimators of an arm, from messages to messages, for node arm_ekf, `youbot replay` and `youbot warm-up`.
+"""All estimators of an arm, from readings to estimates, for node arm_ekf, `youbot replay` and `youbot warm-up`.
 
 There is no clock in here. Stamps are those of the messages; steady times are of a clock that never jumps.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,11 +26,9 @@ from youbot_dynamics.estimation.arm_health import (
     heat_findings,
 )
 from youbot_dynamics.estimation.arm_settings import ArmSettings
-from youbot_dynamics.estimation.friction_feedforward import FrictionFeedforward
 from youbot_dynamics.estimation.motor_heat import ArmTemperatures, HeatBelief, MotorLimits
-from youbot_dynamics.estimation.payload import Payload
+from youbot_dynamics.estimation.payload import Payload, PayloadBelief
 from youbot_dynamics.estimation.support import Support, SupportEstimator, supports
-from youbot_dynamics.recording.message_types import JOINT_STATE, float_cdr, joint_state_cdr, stamped_cdr
 from youbot_dynamics.robot import Robot
 
 SAME_TIME = 0.01  # [s] by which stamps of a voltage and an effort may differ
@@ -37,11 +36,7 @@ _LONGEST_GAP = 1.0  # [s] between stamps; a longer one is a jump of the clock
 _WAITING = 100  # voltages at most that wait for their efforts: two seconds of the driver
 LOST = 50  # voltages in a row without an effort, a second of the driver: more are no lost messages but another clock
 _NIS_SHARE = 0.02  # of a message in the mean NIS
-_FRICTION_RATE = 50.0  # [Hz]
 _SUPPORT_RATE = 10.0  # [Hz]
-_PAYLOAD_RATE = 1.0  # [Hz] while the arm moves
-
-Message = tuple[int, str, str, bytes]  # stamp [ns], topic, type, CDR
 
 
 def elapsed(by_stamp: ArrayLike, by_arrival: ArrayLike) -> Vector:
@@ -50,71 +45,22 @@ def elapsed(by_stamp: ArrayLike, by_arrival: ArrayLike) -> Vector:
     return np.where((stamps > 0.0) & (stamps <= _LONGEST_GAP), stamps, np.maximum(by_arrival, 0.0))
 
 
-class ArmMessages:
-    """Serializes estimates of an arm of n joints, friction and payload at limited rates.
+class ArmTemperatureEstimates(NamedTuple):
+    """What the motors are like at a stamp."""
 
-    Args:
-        robot: its joints, wheels and links.
-        settings: of the friction feed-forward.
-        frame_prefix: of all frames.
-        base_frame: on the floor below the middle of the wheels.
-        origin: time 0 of the stamps [ns since 1970].
-    """
+    stamp: float  # [s]
+    rows: Sequence[Sequence[float]]  # as of `ArmEstimator.temperature_rows`
+    torque: Vector  # (n,) available [N m]
 
-    def __init__(
-        self, robot: Robot, settings: ArmSettings, frame_prefix: str, base_frame: str, origin: int = 0
-    ) -> None:
-        self._joints, self._wheels, self._arm = robot.driver.arm_joints, robot.driver.wheel_joints, robot.arm.model()
-        self._frames = tuple(frame_prefix + name for name in self._arm.tree.names)
-        self._base_frame, self._origin = frame_prefix + base_frame, origin
-        self._friction_limiter, self._payload_limiter = RateLimiter(_FRICTION_RATE), RateLimiter(_PAYLOAD_RATE)
-        self.retune(settings)
 
-    def retune(self, settings: ArmSettings) -> None:
-        """Use other settings from now on."""
-        self._ahead = FrictionFeedforward(self._arm, settings.smoothing_speed, settings.feedforward_share)
+class ArmEstimates(NamedTuple):
+    """What a reading of the joints changed in the estimates; None where nothing is new or nothing is known."""
 
-    def states(
-        self, stamp: float, position: Vector, speed: Vector, effort: Vector, friction: Vector
-    ) -> Iterator[Message]:
-        """States and friction at a stamp [s]: (n,) each [rad, rad/s, N m, N m]."""
-        ns, names = self._ns(stamp), self._joints
-        yield ns, "arm_1/estimated_joint_states", JOINT_STATE, joint_state_cdr(ns, names, position, speed, effort)
-        if self._friction_limiter.due(stamp):
-            ahead = joint_state_cdr(ns, names, effort=self._ahead.torque(speed))
-            yield ns, "arm_1/friction", JOINT_STATE, joint_state_cdr(ns, names, effort=friction)
-            yield ns, "arm_1/friction_feedforward", JOINT_STATE, ahead
-
-    def temperatures(self, stamp: float, rows: Sequence[Sequence[float]]) -> Iterator[Message]:
-        """Temperatures of the motors at a stamp [s]; `rows` as of `ArmEstimator.temperature_rows`."""
-        ns = self._ns(stamp)
-        for joint, frame, row in zip(self._joints, self._frames, rows, strict=True):
-            for part, (value, deviation) in (("winding", row[:2]), ("housing", row[2:])):
-                cdr = stamped_cdr(ns, frame, value, deviation**2)
-                yield ns, f"arm_1/{joint}/{part}_temperature", "sensor_msgs/msg/Temperature", cdr
-
-    def torques(self, stamp: float, torque: ArrayLike) -> Message:
-        """Torques available (n,) [N m] at a stamp [s]."""
-        ns = self._ns(stamp)
-        return ns, "arm_1/torque_available", JOINT_STATE, joint_state_cdr(ns, self._joints, effort=torque)
-
-    def payload(self, stamp: float, mass: float, centre: Sequence[float]) -> Iterator[Message]:
-        """A known payload at a stamp [s]: mass [kg], and centre (3,) in the frame of the last link [m]."""
-        if self._payload_limiter.due(stamp):
-            cdr = stamped_cdr(ns := self._ns(stamp), self._frames[-1], max(0.0, mass), *centre, *[0.0] * 6)
-            yield ns, "payload", "geometry_msgs/msg/InertiaStamped", cdr
-
-    def support(self, stamp: float, forces: Vector, centre_of_mass: Sequence[float]) -> Iterator[Message]:
-        """Normal forces of the wheels (4,) [N] and centre of mass (3,) [m] at a stamp [s]."""
-        ns = self._ns(stamp)
-        yield ns, "wheel_normal_forces", JOINT_STATE, joint_state_cdr(ns, self._wheels, effort=forces)
-        yield ns, "tip_over_margin", "std_msgs/msg/Float64", float_cdr(float(forces.min()))
-        point = stamped_cdr(ns, self._base_frame, *centre_of_mass)
-        yield ns, "centre_of_mass", "geometry_msgs/msg/PointStamped", point
-
-    def _ns(self, stamp: float) -> int:
-        whole = int(stamp // 1)
-        return self._origin + whole * 1_000_000_000 + round((stamp - whole) * 1e9)
+    temperatures: ArmTemperatureEstimates | None = None
+    belief: ArmBelief | None = None
+    effort: Vector | None = None  # (n,) measured, of the belief [N m]
+    payload: PayloadBelief | None = None  # of the belief, if it is identifiable
+    support: Support | None = None  # wheel loads at the belief
 
 
 class ArmEstimator:
@@ -123,24 +69,21 @@ class ArmEstimator:
     Args:
         robot: parameters of arm, driver and base.
         settings: of the estimators.
-        messages: of their results.
-        topic: name of the joint states in findings.
+        source: name of the joint states in findings.
     """
 
     def __init__(
         self,
         robot: Robot,
         settings: ArmSettings | None = None,
-        messages: ArmMessages | None = None,
-        topic: str = "driver/joint_states",
+        source: str = "the joint states",
     ) -> None:
         used, joints, wheels = settings or ArmSettings(), robot.driver.arm_joints, robot.driver.wheel_joints
         self.robot, self.settings, self.arm = robot, used, robot.arm.model()
-        self.messages = messages or ArmMessages(robot, used, "", "base_footprint")
         self._signs = np.array(robot.driver.position_sign), np.array(robot.driver.velocity_sign)
         self._of_arm, self._of_motors = JointIntake(joints, wheels), JointIntake(joints, wheels)
         self._of_wheels = JointIntake(wheels, joints)
-        self.health = ArmHealth(joints, np.array([friction.coulomb for friction in self.arm.friction]), topic)
+        self.health = ArmHealth(joints, np.array([friction.coulomb for friction in self.arm.friction]), source)
         sensor = used.temperature_sensor, used.temperature_noise
         self.temperatures = ArmTemperatures(robot.arm, used.first_temperature, used.heat, *sensor)
         self.limits = self.limits_now()  # at the last step of the temperatures
@@ -194,12 +137,11 @@ class ArmEstimator:
         self.payload.tuning = settings.payload.of_arm(self.robot.arm)
         if before.support_lag != settings.support_lag and self.support is not None:
             self.support = SupportEstimator(self.robot, settings.support_lag)
-        self.messages.retune(settings)
         return restarts
 
     def take_states(
         self, stamp: float, names: Sequence[str], fields: Sequence[Sequence[float]], now: float, clock: float
-    ) -> list[Message]:
+    ) -> ArmEstimates:
         """Process joint states of wheels or arm at a stamp [s]; returns the new estimates.
 
         Args:
@@ -215,40 +157,35 @@ class ArmEstimator:
             self.support.take_wheels(stamp, self._signs[0] * wheels.position, self._signs[1] * wheels.velocity)
         reading = self._of_arm.take(stamp, names, position, velocity, effort)
         if reading is None or not self.ekf.predict(stamp, reading.effort):
-            return []
+            return ArmEstimates()
         self.health.hear(reading, now, clock)
         innovation = self.ekf.update(reading.position)
         if innovation.count:
             share = innovation.nis / innovation.count
             self.nis = share if math.isnan(self.nis) else self.nis + _NIS_SHARE * (share - self.nis)
-        made = self._warm(reading, now)
+        warm = self._warm(reading, now)
         belief = self.belief = self.ekf.state
-        if not math.isnan(belief.stamp):
-            self.health.compare(self._effort, belief.torque_error, belief.speed)
-            self._efforts.append((belief.stamp, self._effort, belief.speed))
-            self._pair()
-            made += self._estimates(belief)
-        return made
+        if math.isnan(belief.stamp):
+            return ArmEstimates(warm)
+        self.health.compare(self._effort, belief.torque_error, belief.speed)
+        self._efforts.append((belief.stamp, self._effort, belief.speed))
+        self._pair()
+        payload = self.payload.state if self.weigh(belief) else None
+        support = self.support_at(belief) if self._support_limiter.due(belief.stamp) else None
+        if support is not None and (self.lowest is None or support.margin < self.lowest.margin):
+            self.lowest = support
+        known = payload if payload is not None and payload.identifiable else None
+        return ArmEstimates(warm, belief, self._effort, known, support)
 
-    def _warm(self, reading: JointReading, now: float) -> list[Message]:
+    def _warm(self, reading: JointReading, now: float) -> ArmTemperatureEstimates | None:
         passed = elapsed(reading.stamp - self._last[0], now - self._last[1])
         self._last = reading.stamp, now
         self._effort = np.where(np.isnan(reading.effort), self._effort, reading.effort)
         if not self.temperatures.add(float(passed), reading.effort):
-            return []
+            return None
         self.limits = self.limits_now()
-        torques = self.messages.torques(reading.stamp, [limit.torque for limit in self.limits])
-        return [*self.messages.temperatures(reading.stamp, self.temperature_rows()), torques]
-
-    def _estimates(self, belief: ArmBelief) -> Iterator[Message]:
-        stamp, moved = belief.stamp, (belief.position, belief.speed, self._effort, belief.friction_torque)
-        yield from self.messages.states(stamp, *moved)
-        if self.weigh(belief) and (payload := self.payload.state).identifiable:
-            yield from self.messages.payload(stamp, payload.mass, payload.centre.tolist())
-        if self._support_limiter.due(stamp) and (support := self.support_at(belief)) is not None:
-            if self.lowest is None or support.margin < self.lowest.margin:
-                self.lowest = support
-            yield from self.messages.support(stamp, support.normal_forces, support.centre_of_mass.tolist())
+        torque = np.array([limit.torque for limit in self.limits])
+        return ArmTemperatureEstimates(reading.stamp, self.temperature_rows(), torque)
 
     def weigh(self, belief: ArmBelief) -> bool:
         """Process an estimate for payload and wheel loads; returns whether it contained information on the payload."""

@@ -304,7 +304,7 @@ def replay_arm(
         InputError: a log of another number of joints than the robot's arm.
     """
     used, report = ArmSettings() if settings is None else settings, (lambda _: None) if step is None else step
-    estimator = ArmEstimator(robot, used, topic="the log")
+    estimator = ArmEstimator(robot, used, "the log")
     report("filtering the joints")
     stiffness = np.array([friction.sigma0 for friction in estimator.arm.friction])
     track, deviations = _follow(estimator.ekf, log, stiffness)

@@ -16,11 +16,12 @@ from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
 from youbot_dynamics.estimation import arm_health
-from youbot_dynamics.estimation.arm_estimator import ArmEstimator, ArmMessages
+from youbot_dynamics.estimation.arm_estimator import ArmEstimator
 from youbot_dynamics.estimation.arm_health import Finding
 from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.payload import PayloadBelief
 from youbot_dynamics.estimation.support import SIDES, Support, support_findings
+from youbot_dynamics.messages import ArmMessages
 from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes._listening import listen_joints
 from youbot_dynamics.nodes._messages import answer
@@ -117,9 +118,8 @@ class ArmEkfNode(Node):
         robot, settings = self._config.robot(), self._config.settings(ArmSettings)
         with first_use(self.get_logger().info):
             use_arm_estimator(ArmEstimator(robot, settings))
-        messages = ArmMessages(robot, settings, self._config["frame_prefix"], self._config["base_frame"])
-        topic = self.resolve_topic_name("driver/joint_states")
-        self._estimator = ArmEstimator(robot, settings, messages, topic)
+        self._messages = ArmMessages(robot, settings, self._config["frame_prefix"], self._config["base_frame"])
+        self._estimator = ArmEstimator(robot, settings, self.resolve_topic_name("driver/joint_states"))
         self._config.on_change(self._retune)
         self._topics: dict[str, Publisher] = {}
         self._offer(robot.driver.arm_joints)
@@ -151,7 +151,9 @@ class ArmEkfNode(Node):
         self._topics[topic] = self.create_publisher(kind, topic, STATE_QOS, event_callbacks=events)
 
     def _retune(self) -> None:
-        if self._estimator.retune(self._config.settings(ArmSettings)):
+        settings = self._config.settings(ArmSettings)
+        self._messages.retune(settings)
+        if self._estimator.retune(settings):
             self.get_logger().info("the filter of the joints restarts with its new tuning")
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -169,7 +171,8 @@ class ArmEkfNode(Node):
 
     def _on_joint_states(self, stamp: float, names: Sequence[str], *fields: Sequence[float]) -> None:
         now, clock = time.monotonic(), node_time(self)
-        for _, topic, _, cdr in self._estimator.take_states(stamp, names, fields, now, clock):
+        estimates = self._estimator.take_states(stamp, names, fields, now, clock)
+        for _, topic, _, cdr in self._messages.of(estimates):
             self._topics[topic].publish(cdr)
 
     def _report(self) -> dict[str, Status]:

@@ -6,7 +6,6 @@ Read in youbot_driver_ros_interface, branch foxy-devel, YouBotOODLWrapper::compu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,17 +14,33 @@ from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import Driver
 
-# Readings come from the plants, which bring in the compiler: 0.2 s of every start.
-if TYPE_CHECKING:
-    from youbot_dynamics.simulation.arm import ArmReading
-    from youbot_dynamics.simulation.base import BaseReading
-
 # The base message also carries four joints of the URDF that never move.
 CASTERS = ("caster_joint_fl", "caster_joint_fr", "caster_joint_bl", "caster_joint_br")
 FINGERS = ("gripper_finger_joint_l", "gripper_finger_joint_r")
 _WORST_JITTER = 4.0  # deviations
 _LONGEST = 3600.0  # [s] to simulate in one call
 ODOM_FRAME, BASE_FRAME = "odom", "base_footprint"
+
+
+@dataclass(frozen=True, eq=False)
+class BaseReading:
+    """One base message of the driver, in the driver's signs."""
+
+    stamp: float  # when the driver says the reading was taken [s]
+    position: Vector  # (n,) wheel angles [rad], quantised
+    velocity: Vector  # (n,) wheel speeds [rad/s], 10 ms late and quantised to 15 motor rpm
+    odometry: Vector  # (3,) pose the driver itself computes, with the heading after each step [m, m, rad]
+    twist: Vector  # (3,) twist the driver itself computes [m/s, m/s, rad/s]
+
+
+@dataclass(frozen=True, eq=False)
+class ArmReading:
+    """One arm message of the driver: its joints, then both fingers of the gripper, closed and still."""
+
+    stamp: float  # when the driver says the reading was taken [s]
+    position: Vector  # (n + 2,) [rad], quantised to ticks of the motor's encoder; fingers [m]
+    velocity: Vector  # (n + 2,) [rad/s], 10 ms late and quantised to 15 motor rpm; fingers [m/s]
+    effort: Vector  # (n + 2,) Kt N i [N m] with the Kt of the sheets, the current i noisy and quantised to 1 mA
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation import faults
 from youbot_dynamics.simulation.driver_reports import (
+    BaseReading,
     JointReport,
     OdometryReport,
     arm_report,
@@ -25,7 +26,6 @@ from youbot_dynamics.simulation.faults import ARM, BASE, ODOMETRY, ActiveFaults,
 from youbot_dynamics.simulation.truth import generator
 
 if TYPE_CHECKING:
-    from youbot_dynamics.simulation.base import BaseReading
     from youbot_dynamics.simulation.youbot import Plant
 
 Report = JointReport | OdometryReport

@@ -3,6 +3,7 @@
 from youbot_dynamics.dynamics.thermal_motor._motor import (
     GearedMotor,
     ThermalMotor,
+    drivable_current,
     winding_resistance,
 )
 from youbot_dynamics.dynamics.thermal_motor._network import (
@@ -16,6 +17,7 @@ from youbot_dynamics.dynamics.thermal_motor._network import (
 __all__ = [
     "GearedMotor",
     "ThermalMotor",
+    "drivable_current",
     "heat_history",
     "heat_integral",
     "heat_matrix",

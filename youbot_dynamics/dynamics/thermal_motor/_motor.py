@@ -25,6 +25,16 @@ def winding_resistance(
     return resistance * (1.0 + temperature_coefficient * (winding - reference_temperature))
 
 
+@compiled
+def drivable_current(current: float, limit: float, supply: float, back_emf: float, resistance: float) -> float:
+    """Current [A] that a controller can give of the one it wants: within what the supply drives, then its own limit.
+
+    Supply [V], back-EMF [V] and resistance [Ohm] are those of the motor as fast and its winding as warm as they are.
+    """
+    lowest, highest = (-supply - back_emf) / resistance, (supply - back_emf) / resistance
+    return min(max(min(max(current, lowest), highest), -limit), limit)
+
+
 class Armature(NamedTuple):
     """Measurable quantities of a motor: current [A], torque before friction [N m] and back-EMF [V]."""
 

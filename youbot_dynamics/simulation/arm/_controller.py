@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.compiled import compiled
+from youbot_dynamics.dynamics.thermal_motor import drivable_current
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Robot
 
@@ -224,16 +225,6 @@ def ramp_to_speed(speed: float, wanted: float, ramp: float, dt: float) -> float:
 
 
 @compiled
-def limited(current: float, limit: float, supply: float, back_emf: float, resistance: float) -> float:
-    """Current [A] that a controller can give of the one it wants: within what the supply drives, then its own limit.
-
-    Supply [V], back-EMF [V] and resistance [Ohm] are those of the motor as fast and its winding as warm as they are.
-    """
-    lowest, highest = (-supply - back_emf) / resistance, (supply - back_emf) / resistance
-    return min(max(min(max(current, lowest), highest), -limit), limit)
-
-
-@compiled
 def control(
     mode: int,
     position: float,
@@ -260,7 +251,7 @@ def control(
     """
     limit, supply = constants[CURRENT_LIMIT], constants[SUPPLY]
     if mode == TORQUE:
-        memory[CURRENT] = limited(memory[COMMAND], limit, supply, back_emf, resistance)
+        memory[CURRENT] = drivable_current(memory[COMMAND], limit, supply, back_emf, resistance)
         memory[INTEGRAL] = memory[CURRENT]  # a later mode goes on from here
         return
     resting = False
@@ -283,7 +274,7 @@ def control(
         resting = moving == 0.0 and abs(off) < constants[TOLERANCE]
     missing = wanted - speed
     needed = constants[VELOCITY_GAIN] * missing + memory[INTEGRAL]
-    memory[CURRENT] = limited(needed, limit, supply, back_emf, resistance)
+    memory[CURRENT] = drivable_current(needed, limit, supply, back_emf, resistance)
     if not resting and (memory[CURRENT] == needed or needed * missing < 0.0):
         memory[INTEGRAL] += constants[INTEGRAL_GAIN] * missing * dt
 

@@ -20,21 +20,11 @@ from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.arm import _controller as controller
 from youbot_dynamics.simulation.arm._controller import FASTEST, JointTrajectory, Order
-from youbot_dynamics.simulation.driver_reports import checked_until, stamped
+from youbot_dynamics.simulation.driver_reports import ArmReading, checked_until, stamped
 from youbot_dynamics.simulation.truth import ArmTruth, generator
 
 FINGERS = 2  # of the gripper; the message carries them behind the arm's joints
 CURRENT_QUANTUM = 1e-3  # [A] the motor controllers count currents in mA
-
-
-@dataclass(frozen=True, eq=False)
-class ArmReading:
-    """One arm message of the driver: its joints, then both fingers of the gripper, closed and still."""
-
-    stamp: float  # when the driver says the reading was taken [s]
-    position: Vector  # (n + 2,) [rad], quantised to ticks of the motor's encoder; fingers [m]
-    velocity: Vector  # (n + 2,) [rad/s], 10 ms late and quantised to 15 motor rpm; fingers [m/s]
-    effort: Vector  # (n + 2,) Kt N i [N m] with the Kt of the sheets, the current i noisy and quantised to 1 mA
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from youbot_dynamics.simulation.base._dynamics import SlipEvent, counted_wheel_speeds
 from youbot_dynamics.simulation.base._plant import BasePlant, DelayLine, SimulatedBase
 from youbot_dynamics.simulation.base._readings import (
-    BaseReading,
     BaseSampler,
     EffortReading,
     WheelLoop,
@@ -13,7 +12,6 @@ from youbot_dynamics.simulation.base._readings import (
 
 __all__ = [
     "BasePlant",
-    "BaseReading",
     "BaseSampler",
     "DelayLine",
     "EffortReading",

@@ -18,8 +18,8 @@ from youbot_dynamics.kinematics.roller_phase import contact_angles
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.base import _dynamics as dynamics
 from youbot_dynamics.simulation.base._dynamics import SlipEvent, counted_wheel_speeds, lost_shares
-from youbot_dynamics.simulation.base._readings import BaseReading, BaseSampler, EffortReading
-from youbot_dynamics.simulation.driver_reports import checked_until
+from youbot_dynamics.simulation.base._readings import BaseSampler, EffortReading
+from youbot_dynamics.simulation.driver_reports import BaseReading, checked_until
 from youbot_dynamics.simulation.truth import BaseTruth
 
 _MEMORY = 4096  # commands there is room for at first; at 50 Hz far more than the longest dead time

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
+from youbot_dynamics.dynamics.thermal_motor import drivable_current
 from youbot_dynamics.robot import Driver
-from youbot_dynamics.simulation.arm import limited
-from youbot_dynamics.simulation.driver_reports import dead_reckoned, stamped
+from youbot_dynamics.simulation.driver_reports import BaseReading, dead_reckoned, stamped
 from youbot_dynamics.simulation.truth import BaseTruth, generator
 
 GEAR_RATIO = 9405.0 / 364.0  # youbot-base.cfg
@@ -95,7 +95,7 @@ def drive_wheels(
     for i in range(len(command)):
         constant = loop.torque_constants[i]
         wanted = torques[i] / constant
-        current = limited(wanted, CURRENT_LIMIT, SUPPLY, constant * speeds[i], RESISTANCE)
+        current = drivable_current(wanted, CURRENT_LIMIT, SUPPLY, constant * speeds[i], RESISTANCE)
         if current == wanted:
             lagging[i] += (reference[i] - speeds[i]) * dt
         else:
@@ -104,17 +104,6 @@ def drive_wheels(
 
 
 EFFORT_QUANTUM = 1e-3 * TORQUE_CONSTANT  # [N m] the motor controllers count currents in mA
-
-
-@dataclass(frozen=True, eq=False)
-class BaseReading:
-    """One base message of the driver, in the driver's signs."""
-
-    stamp: float  # when the driver says the reading was taken [s]
-    position: Vector  # (n,) wheel angles [rad], quantised
-    velocity: Vector  # (n,) wheel speeds [rad/s], 10 ms late and quantised to 15 motor rpm
-    odometry: Vector  # (3,) pose the driver itself computes, with the heading after each step [m, m, rad]
-    twist: Vector  # (3,) twist the driver itself computes [m/s, m/s, rad/s]
 
 
 @dataclass(frozen=True, eq=False)

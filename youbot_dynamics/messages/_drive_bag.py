@@ -16,7 +16,7 @@ from youbot_dynamics.recording import message_types as types
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.robot import Robot, values_of
 from youbot_dynamics.simulation.driver_reports import BASE_FRAME, ODOM_FRAME, JointReport
-from youbot_dynamics.simulation.scenario._drive import Drive
+from youbot_dynamics.simulation.scenario import Drive
 
 EPOCH = 1_500_000_000  # [s] where the clock of a simulation begins in a bag, so that its stamps look like a clock's
 _AXES = ("x", "y", "yaw")
