@@ -113,7 +113,7 @@ def test_results_come_in_the_order_of_the_recordings(folder: Path, local: DaskWo
 def test_few_recordings_are_read_here_and_many_elsewhere(folder: Path, monkeypatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
     asked, here = [], []
-    monkeypatch.setattr(fleet, "HereWorker", lambda: here.append(HereWorker()) or here[-1])
+    monkeypatch.setattr(fleet, "HereWorker", lambda counted: here.append(HereWorker(counted=counted)) or here[-1])
     monkeypatch.setattr(
         fleet, "_processes", lambda count: asked.append(count) or (_ for _ in ()).throw(StopAsyncIteration)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,10 @@ from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, stairs
 from stage_bags import WHEELS, Row, arm_rows, base_rows, joint_state_cdr, nanoseconds, swing, write_rows
 
 from youbot_dynamics.errors import IdentificationError, OutputError, RecordingError, YoubotDynamicsError
-from youbot_dynamics.identification.pipeline import Identification, identify
+from youbot_dynamics.identification.pipeline import Identification, fleet_worker, identify
+from youbot_dynamics.identification.pipeline._extraction import HereWorker, Task
 from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.message_types import odometry_cdr
 from youbot_dynamics.report import write_outputs
 from youbot_dynamics.robot import load_robot
@@ -41,6 +44,42 @@ def bag(folder, rows) -> Path:
 @pytest.fixture(scope="module")
 def found(bag) -> Identification:
     return identify([bag], ROBOT, Options(), only=("delay", "base_friction", "arm_friction"))
+
+
+def test_a_bag_is_opened_once_and_each_of_its_topics_is_read_once(bag, monkeypatch):
+    """By all stages and the report together, as `youbot identify` does it."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+
+    def count(name: str) -> None:
+        real = getattr(Recording, name)
+
+        def counted(recording: Recording, of: object, *joints: object) -> object:
+            counts[name, str(of), str(joints)] += 1
+            return real(recording, of, *joints)
+
+        monkeypatch.setattr(Recording, name, counted)
+
+    for name in ("__init__", "_messages", "joint_states"):
+        count(name)
+    with fleet_worker([bag], "") as worker:
+        found = identify([bag], ROBOT, Options(), worker=worker)
+    assert found.paths and {"delay", "base_friction", "arm_friction"} <= {stage.stage for stage in found.stages}
+    topics = "/driver/joint_states", "/wheel_commands"
+    read = {(how, topic) for how in ("_messages", "joint_states") for topic in topics}
+    assert {(how, of) for how, of, _ in counts} == {("__init__", str(bag)), *read}
+    assert set(counts.values()) == {1}, counts
+
+
+def test_what_a_long_bag_holds_is_forgotten_between_the_phases_but_the_bag_stays_open(bag, monkeypatch):
+    task = Task(bag, 0, ("delay",), ROBOT, Options())
+    decoded = []
+    for kept in (10**9, 0):
+        worker = HereWorker(kept)
+        found = [worker([task], lambda name: None)[0].parts["delay"].signals for _ in range(2)]
+        opened = worker.opened(bag, 0, ROBOT, Options())
+        assert found[0] == found[1] and opened is worker.opened(bag, 0, ROBOT, Options())
+        decoded.append(len(opened.bag()._decoded))
+    assert decoded[0] == 2 and decoded[1] == 0
 
 
 def test_a_result_is_a_parameter_file_that_a_robot_starts_with(found, tmp_path):

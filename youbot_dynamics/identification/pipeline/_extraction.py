@@ -161,33 +161,50 @@ def named_error(what: str, problem: Exception) -> YoubotDynamicsError:
 
 
 class HereWorker:
-    """Executes tasks in this process, one after the other; keeps small recordings open for the next phase."""
+    """Executes tasks in this process, one after the other; opens each recording once.
 
-    def __init__(self, kept: int = 200_000_000) -> None:
-        """Keep recordings open up to `kept` bytes in total."""
-        self._kept = kept
+    Args:
+        kept: bytes of the recordings whose decoded messages are kept for the next phase.
+        counted: called with the number of finished recordings and their total number in each phase.
+    """
+
+    def __init__(self, kept: int = 200_000_000, counted: Callable[[int, int], None] = lambda done, count: None) -> None:
+        self._kept, self._counted = kept, counted
         self._open: dict[int, Opened] = {}
+        self._large: set[int] = set()  # whose messages are not kept
 
     def __call__(self, tasks: Sequence[Task], done: Callable[[str], None]) -> list[Extracted]:
         """Execute every task, see `Worker`."""
-        extracted = []
+        extracted: list[Extracted] = []
+        self._counted(0, len(tasks))
         for task in tasks:
             try:
                 opened = self.opened(task.path, task.number, task.robot, task.options)
             except YoubotDynamicsError:  # which `extract` reports
                 opened = None
             extracted.append(extract(task, opened))
+            self._forget()
+            self._counted(len(extracted), len(tasks))
             done(task.path.name)
         return extracted
 
     def opened(self, path: Path, number: int, robot: Robot, options: Options) -> Opened:
-        """The recording, opened once if it is small; errors as of `open_recording`."""
+        """The recording; errors as of `open_recording`."""
+        self._forget()
         if number in self._open:
             return self._open[number]
         opened = open_recording(path, number, robot, options)
         files = path.rglob("*") if path.is_dir() else [path]
         size = sum(file.stat().st_size for file in files if file.is_file())
-        if size <= self._kept:
+        if size > self._kept and opened.log is not None:
+            return opened  # a text log is in memory as a whole
+        self._open[number] = opened
+        if size > self._kept:
+            self._large.add(number)
+        else:
             self._kept -= size
-            self._open[number] = opened
         return opened
+
+    def _forget(self) -> None:
+        for number in self._large:
+            self._open[number].forget()

@@ -78,7 +78,7 @@ def fleet_worker(
         return
     count, cores = len(expand(paths)), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     if count < _WORTH_A_FLEET or cores < 2 or importlib.util.find_spec("distributed") is None:
-        yield _counted(HereWorker(), counted)
+        yield HereWorker(counted=counted)
         return
     with _processes(min(cores, count)) as client:
         yield _counted(DaskWorker(client, "the processes of this machine"), counted)

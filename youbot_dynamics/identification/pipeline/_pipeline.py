@@ -98,7 +98,7 @@ def identify(
         raise RecordingError("recordings", got=excerpt(paths), expected="a list of paths") from None
     if not files:
         raise RecordingError("recordings", got="none", expected="one or more")
-    here = HereWorker()
+    here = worker if isinstance(worker, HereWorker) else HereWorker()
     work = worker or here
 
     def reopen(number: int) -> Opened:

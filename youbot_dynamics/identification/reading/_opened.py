@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean
-from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording, open_bag
+from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording
 from youbot_dynamics.recording.message_types import (
     IMU,
     JOINT_STATE,
@@ -351,6 +351,38 @@ class Source:
     lost: str  # what could not be read, "" if nothing
 
 
+_SERIES_KEPT = 30_000_000  # bytes of the joint states that are put together once; the columns of a bag are more
+
+
+class _ReadOnce(Recording):
+    """A bag from which many stages ask for the same joint states: small ones are put together once.
+
+    It can forget what it has decoded: a long bag would otherwise fill the memory while the stages fit.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.forget()
+
+    def forget(self) -> None:
+        """Decode again what is asked for from now on."""
+        self._decoded.clear()
+        self._series: dict[tuple[str, tuple[str, ...]], JointSeries] = {}
+        self._room = _SERIES_KEPT
+
+    def joint_states(self, topic: str, joints: Sequence[str]) -> JointSeries:
+        """As `Recording.joint_states`."""
+        key = topic, tuple(joints)
+        series = self._series.get(key)
+        if series is None:
+            series = super().joint_states(topic, joints)
+            size = sum(value.nbytes for value in vars(series).values() if isinstance(value, np.ndarray))
+            if size <= self._room:
+                self._room -= size
+                self._series[key] = series
+        return series
+
+
 @dataclass(frozen=True, eq=False)
 class Opened:
     """An opened recording."""
@@ -387,6 +419,11 @@ class Opened:
         """What could not be read so far, "" if nothing."""
         return "" if self.recording is None else self.recording.lost
 
+    def forget(self) -> None:
+        """Give back the memory of what was decoded of a bag."""
+        if isinstance(self.recording, _ReadOnce):
+            self.recording.forget()
+
 
 def _opened_log(path: Path, number: int, robot: Robot, options: Options) -> Opened:
     """A text log, with the topics that a bag with its columns would have if the robot's motion is in it."""
@@ -416,7 +453,7 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
     if options.columns and path.is_file() and path.suffix not in _BAG_FILES:
         return _opened_log(path, number, robot, options)
     try:
-        recording = open_bag(path)
+        recording = _ReadOnce(path)
     except OSError as problem:
         raise RecordingError(str(path), got=str(problem.strerror), expected="a recording that can be read") from None
     opened = Opened(path, number, options, recording=recording)
