@@ -13,10 +13,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import rclpy
+from geometry_msgs.msg import Twist
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -35,6 +36,13 @@ PATIENCE = 300.0  # [s] for an event: a first start that compiles took 180 s bes
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 KEEPING = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def twist_message(twist: Sequence[float]) -> Twist:
+    """Planar twist (3,) as a message."""
+    message = Twist()
+    message.linear.x, message.linear.y, message.angular.z = (float(value) for value in twist)
+    return message
 
 
 def environment() -> dict[str, str]:
