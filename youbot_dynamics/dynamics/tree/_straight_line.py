@@ -77,14 +77,17 @@ class StraightLine:
     kernels: ModuleType  # the generated module; its functions of one state check only that the result is finite
     shape: tuple[int]  # of q, v and tau of one state
 
-    def at(self, kernel: Callable[..., bool], shape: tuple[int, ...], q: Any, v: Any, last: Any) -> Vector | None:
-        """Result of a kernel, of a shape, for plain arrays q, v and tau or a (nv,); None if they need the full checks."""
+    def at(self, name: str, q: Any, v: Any, last: Any) -> Vector | None:
+        """Result of a kernel for plain arrays q, v and tau or a (nv,); None if the arguments need the full checks.
+
+        It is (nv,), or for `derivatives` (3, nv, nv).
+        """
         if not _plain(q, v, last, self.shape):
             return None
         if not HAVE_NUMBA:
             q, v, last = _lists(q, v, last)
-        out = np.empty(shape)
-        return out if kernel(q, v, last, self.parameters, out) else None
+        out = np.empty((3, *self.shape, *self.shape) if name == "derivatives" else self.shape)
+        return out if getattr(self.kernels, name)(q, v, last, self.parameters, out) else None
 
     def mass_matrix(self, q: Any) -> Vector | None:
         """Mass matrix (nv, nv) of a plain array q (nv,); None if it needs the full checks."""

@@ -131,9 +131,9 @@ def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurv
     assert response.base is not None
     modelled = response.base.path(drive.sent, drive.twists, drive.stamps)
     measured = drive.poses - drive.poses[0] + modelled[0]
-    caption = "The model uses the commands and no measurement; differences come from varying friction, slip or geometry."
-    time, run = drive.stamps - drive.stamps[0], "model run on the commands alone"
-    curves = _axis_curves("Response", name, run, time, measured, modelled)
+    alone, why = "model run on the commands alone", "differences come from varying friction, slip or geometry."
+    curves = _axis_curves("Response", name, alone, drive.stamps - drive.stamps[0], measured, modelled)
+    caption = f"The model uses the commands and no measurement; {why}"
     return tuple(
         dataclasses.replace(curve, whiteness=whiteness(drive.stamps, residuals), caption=caption)
         for curve, residuals in zip(curves, (measured - modelled).T, strict=True)
