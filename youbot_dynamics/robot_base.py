@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -69,6 +69,14 @@ def check_drives(where: str, wheel_distance: float, drive_angles: Sequence[float
     if wheel_distance == 0.0 and (any(drive_angles) or len(drive_angles) != len(WHEELS)):
         remedy = "give the distance of the omni wheels from the middle"
         raise ParameterError(f"{where}.wheel_distance", got="0 for omni wheels", expected="above 0", remedy=remedy)
+
+
+def kinematics_of(facts: Any, lateral_factor: float, radius_errors: ArrayLike) -> MecanumBase:
+    """Kinematics by facts of a base: omni wheels on a circle, or mecanum wheels in a rectangle; errors are (n,)."""
+    if facts.wheel_distance > 0.0:
+        return MecanumBase.omni_circle(facts.wheel_radius, facts.wheel_distance, facts.drive_angles, radius_errors)
+    size = facts.wheel_radius, facts.half_length, facts.half_width
+    return MecanumBase.rectangular(*size, lateral_factor, radius_errors)
 
 
 def _delay(what: str) -> Any:
@@ -141,13 +149,7 @@ class BaseGeometry:
 
     def mecanum(self) -> MecanumBase:
         """Kinematics of this geometry, in the mean over the rollers."""
-        if self.wheel_distance > 0.0:
-            return MecanumBase.omni_circle(
-                self.wheel_radius, self.wheel_distance, self.drive_angles, self.wheel_radius_errors
-            )
-        return MecanumBase.rectangular(
-            self.wheel_radius, self.half_length, self.half_width, self.lateral_factor, self.wheel_radius_errors
-        )
+        return kinematics_of(self, self.lateral_factor, self.wheel_radius_errors)
 
     def wheels(self) -> RollingWheels:
         """Wheels with the rollers they stand on, at phases where these are known."""
