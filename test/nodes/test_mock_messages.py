@@ -15,11 +15,12 @@ pytest.importorskip("rclpy")
 from geometry_msgs.msg import Twist  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
 from rclpy.serialization import deserialize_message  # noqa: E402
+from ros_processes import joint_message  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Header  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 
-from youbot_dynamics.nodes._messages import joint_message, pose_vector, seconds, trajectory_knots, values_of  # noqa: E402
+from youbot_dynamics.nodes._messages import pose_vector, seconds, trajectory_knots, values_of  # noqa: E402
 from youbot_dynamics.nodes._mock_arm import ArmTopics, BricsCommands, TrajectoryGoals  # noqa: E402
 from youbot_dynamics.nodes.mock_youbot import report_message  # noqa: E402
 from youbot_dynamics.robot import load_robot  # noqa: E402

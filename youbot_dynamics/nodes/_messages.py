@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from array import array
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import isfinite, nan
@@ -108,23 +107,6 @@ def _indices(names: tuple[str, ...], joints: tuple[str, ...]) -> list[int] | Non
     if len(set(names)) < len(names) or not set(joints) <= set(names):
         return None
     return [names.index(name) for name in joints]
-
-
-def joint_message(
-    stamp: float,
-    names: Sequence[str],
-    position: Iterable[float] = (),
-    velocity: Iterable[float] = (),
-    effort: Iterable[float] = (),
-) -> JointState:
-    """Joint state with the given fields; the others stay empty."""
-    message = JointState()
-    message.header.stamp = to_time(stamp)
-    message.name = list(names)
-    # As arrays: rclpy checks each value of a list.
-    message.position, message.velocity = array("d", position), array("d", velocity)
-    message.effort = array("d", effort)
-    return message
 
 
 def values_of(message: JointState, values: Sequence[float], joints: Sequence[str]) -> Vector | None:
