@@ -163,7 +163,7 @@ class RosbagsSource:
     @contextmanager
     def _reader(self) -> Iterator[Reader1 | Reader2]:
         Reader1, Reader2 = rosbags_readers()
-        kind = Reader1 if self.path.suffix == ".bag" else Reader2
+        kind: Any = Reader1 if self.path.suffix == ".bag" else Reader2
         with ALLOWANCE.of(checked_size(self.path)), kind(self.path) as reader:
             yield reader
 
