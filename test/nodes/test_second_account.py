@@ -247,7 +247,6 @@ def test_a_full_disk_is_told_with_the_folder_on_it(place: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert "\n" not in str(caught.value)
-    claim(node(), "base_controller", "wheel_commands").close()
 
 
 def test_a_process_of_another_container_with_our_number_keeps_its_claim(place: Path) -> None:

@@ -93,8 +93,9 @@ class JointSamples:
 
 def _layout(raw: bytes, frame: str, sample: JointSample) -> _Layout:
     """Find the byte offsets of the fields of a message: a field ends where a message without the later ones ends."""
-    fields = [np.frombuffer(field) for field in sample[2:]]
-    lengths = [len(joint_state_cdr(0, sample.names, *fields[:k], frame_id=frame)) for k in range(4)]
+    p, v, e = (np.frombuffer(field) for field in sample[2:])
+    parts = [(None, None, None), (p, None, None), (p, v, None), (p, v, e)]
+    lengths = [len(joint_state_cdr(0, sample.names, *part, frame)) for part in parts]
     head_end, *ends = (length - 4 * (3 - k) for k, length in enumerate(lengths))  # the later ones have a count of 0
     counts = tuple((end, raw[end : end + 4]) for end in ends[:2])
     spans = tuple((end - len(field), end) for end, field in zip(ends, sample[2:], strict=True))
