@@ -51,11 +51,14 @@ def test_a_guard_that_has_stopped_the_base_excuses_the_time_that_took(monkeypatc
             self.heartbeat_age = lambda: float("inf")
 
     class Flag:
-        """Set once the base has been stopped."""
+        """Set after two passes."""
+
+        looks = 0
 
         @property
         def set(self) -> bool:
-            return "excused" in done or len(done) > 3
+            self.looks += 1
+            return self.looks > 2
 
     logger = SimpleNamespace(info=lambda text: None, error=lambda text: None)
     node = SimpleNamespace(
