@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -224,15 +225,16 @@ def test_a_cut_sqlite_bag_is_refused_with_the_way_to_repair_it(tmp_path: Path) -
 
 def test_a_sqlite_bag_with_damaged_rows_is_read_once_more_and_then_refused(tmp_path: Path, monkeypatch) -> None:
     file = sqlite_bag(tmp_path / "rows")
-    data = bytearray(file.read_bytes())
-    recording = open_bag(file.parent)
-    data[len(data) // 2 : len(data) // 2 + 8192] = b"\xff" * 8192
-    file.write_bytes(data)
+    with sqlite3.connect(file) as database:
+        database.execute("UPDATE messages SET data = zeroblob(3) WHERE id = 1000")
+    database.close()
+    recording = open_bag(file)
     passes, read = [], RosbagsSource.messages
 
     def counted(source: RosbagsSource, topic: str):
         passes.append(topic)
-        assert len(passes) < 10, "it is read again and again"
+        if len(passes) > 9:
+            pytest.fail("it is read again and again")
         return read(source, topic)
 
     monkeypatch.setattr(RosbagsSource, "messages", counted)
