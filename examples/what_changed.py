@@ -1,0 +1,36 @@
+"""What has changed since the last identification? A new version of a driver makes the base 25 ms later sideways.
+
+The same drive is identified before and after; a value counts as changed if it differs by more than its error.
+`youbot compare` does this with two results.
+
+"""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import youbot_dynamics as yd
+from youbot_dynamics.control.trajectory import read_program
+from youbot_dynamics.identification.result import Result, changes
+from youbot_dynamics.resources import program_path, robot_path
+
+SEED, FILE = 1, robot_path("ridgeback")
+robot, before = yd.load_robot(robot_file=FILE), yd.load_truth(SEED, FILE)
+after = replace(before, dead_time_y=before.dead_time_y + 0.025)
+path = read_program(program_path("combined"), dt=0.02).trajectory()
+
+
+def identified(truth, seed: int) -> Result:
+    """Drive in open loop, record, and identify the delays."""
+    run = yd.drive(path, robot, yd.BaseOnly(truth, robot.driver, seed), seed, yd.TrackerSettings(feedback=False))
+    with tempfile.TemporaryDirectory() as folder:
+        yd.write_bag(run, robot, Path(folder) / "drive", feedback=False)
+        return yd.identify(Path(folder) / "drive", robot, yd.Options(), only=["delay"]).result
+
+
+first, second = identified(before, seed=1), identified(after, seed=2)
+for change in changes(first.as_dict(), second.as_dict()):
+    if change.after.is_parameter:
+        old, new = change.before.estimate.value, change.after.estimate.value
+        print(f"{change.after.name}: {1e3 * old:.1f} to {1e3 * new:.1f} ms, ", end="")
+        print(f"by {1e3 * change.difference:+.1f} +- {1e3 * change.error:.1f} ms: {change.verdict}")
