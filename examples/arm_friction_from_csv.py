@@ -1,4 +1,6 @@
-"""Friction of an arm of one's own from a CSV file with time, joint angle and torque of one joint."""
+"""How much friction has a joint of my arm? A CSV file with time, joint angle and torque shows it.
+
+"""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,8 @@
-"""A cart with two driven wheels and two casters, started backwards: the casters swing round at hardly any loss."""
+"""What do the casters of my cart do when it starts backwards? They swing round, at hardly any loss.
+
+The cart has two driven wheels and two casters, and is pushed back by its motors for 3 s.
+
+"""
 
 import numpy as np
 

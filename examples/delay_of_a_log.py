@@ -1,4 +1,6 @@
-"""Delay between the commands and the motion in a log of one's own: dead time and lag apart, with 95 % intervals."""
+"""How late is my machine, by dead time or by lag? A log of its commands and its motion shows both, with intervals.
+
+"""
 
 import numpy as np
 

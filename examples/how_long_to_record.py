@@ -21,7 +21,9 @@ enough = 0
 for duration in (10, 20, 40, 80, 160):
     sent = np.arange(0.0, duration, 0.05)
     read = sent + 0.02
-    (found,) = yd.estimate_delay(sent, speed(sent), read, speed(read - 0.025 - DELAY) + NOISE * rng.normal(size=len(read)))
+    (found,) = yd.estimate_delay(
+        sent, speed(sent), read, speed(read - 0.025 - DELAY) + NOISE * rng.normal(size=len(read))
+    )
     half = 0.5 * (found.interval[1] - found.interval[0])
     print(f"{duration:4d} s: {1e3 * found.value:.1f} +- {1e3 * half:4.1f} ms {'#' * round(2e3 * half)}")
     enough = enough or duration * (half <= WANTED)

@@ -1,4 +1,8 @@
-"""A simulated youBot with hidden delays: driven, identified from its recording, driven again with what was found."""
+"""How much better does my robot drive with what its recording shows?
+
+A simulated youBot with hidden delays is driven, identified from its recording, and driven again with what was found.
+
+"""
 
 import tempfile
 from pathlib import Path

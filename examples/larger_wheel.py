@@ -1,5 +1,6 @@
 """Which of my wheels is larger? A minute of driving, watched by motion capture, shows the radius of each.
 
+The poses have a noise of 0.5 mm and 1 mrad.
 """
 
 from dataclasses import replace
@@ -28,6 +29,8 @@ for wheel, true in zip(("fl", "fr", "rl", "rr"), 1e3 * truth.wheel_radii(), stri
     radius = found[f"wheel_radius_{wheel}"]
     low, high = (1e3 * bound for bound in radius.interval)
     share = 100.0 * (radius.value / mean - 1.0)
-    print(f"{wheel}: {1e3 * radius.value:.2f} mm, 95 % from {low:.2f} to {high:.2f} mm (true {true:.2f}), {share:+.1f} %")
+    print(
+        f"{wheel}: {1e3 * radius.value:.2f} mm, 95 % from {low:.2f} to {high:.2f} mm (true {true:.2f}), {share:+.1f} %"
+    )
 largest = max(("fl", "fr", "rl", "rr"), key=lambda wheel: found[f"wheel_radius_{wheel}"].value)
 print(f"{largest} is the largest; mean radius {1e3 * mean:.2f} mm, {found['wheel_radius'].verdict}")

@@ -1,7 +1,9 @@
-"""The youBot's arm lifts half a kilogram by half a metre: optimal force on the load, carried down to the joints.
+"""Which torques lift half a kilogram by half a metre? Optimal force on the load, carried down to the joints.
 
-The load is a free body led along a smooth path by an LQ law (`FreeBody`); its force becomes torques of the joints
-(`load_lift`), and the friction that sliding joints have is made up for. The arm has LuGre friction in every joint.
+The youBot's arm lifts it. The load is a free body led along a smooth path by an LQ law (`FreeBody`); its force becomes
+torques of the joints (`load_lift`), and the friction that sliding joints have is made up for. The arm has LuGre friction
+in every joint.
+
 """
 
 from __future__ import annotations

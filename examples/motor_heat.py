@@ -1,4 +1,8 @@
-"""How warm a motor gets: two thermal masses, a resistance that grows with heat, and a filter without a sensor."""
+"""How warm does my motor get, and when is it too hot? Two thermal masses, and a filter without a sensor.
+
+The resistance of the winding grows with its temperature, so there is a current beyond which no temperature is steady.
+
+"""
 
 import numpy as np
 

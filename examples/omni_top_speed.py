@@ -1,5 +1,6 @@
-"""How fast can my omni base drive, and in which direction fastest? Three wheels of a Robotino 2, from its robot file.
+"""How fast can my omni base drive, and in which direction fastest?
 
+Three wheels of a Robotino 2, from its robot file; the bars are its top speed.
 """
 
 import numpy as np
@@ -18,4 +19,5 @@ for degree, speed in zip(degrees.tolist(), top.tolist(), strict=True):
     print(f"{degree:4d} deg {'#' * round(40 * speed)} {speed:.3f} m/s")
 turn = limit / np.abs(base.wheel_speeds([0.0, 0.0, 1.0])).max()
 print(f"turning on the spot: {turn:.2f} rad/s")
-print(f"slowest {top.min():.3f} m/s at {degrees[top.argmin()]} deg, fastest {top.max():.3f} m/s at {degrees[top.argmax()]} deg")
+print(f"slowest {top.min():.3f} m/s at {degrees[top.argmin()]} deg, ", end="")
+print(f"fastest {top.max():.3f} m/s at {degrees[top.argmax()]} deg")

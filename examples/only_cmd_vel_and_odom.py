@@ -25,7 +25,9 @@ def write_log(file: Path) -> None:
     for k in range(1, len(fine)):
         motion[k] = motion[k - 1] + (late[k] - motion[k - 1]) * 1e-3 / LAG
     rows = [[f"{1e3 * t:.0f}", f"{u:.4f}", "nan"] for t, u in zip(fine[::20], command[::20], strict=True)]
-    rows += [[f"{1e3 * t + 7:.0f}", "nan", f"{round(v, 2):.2f}"] for t, v in zip(fine[::50], motion[7::50], strict=True)]
+    rows += [
+        [f"{1e3 * t + 7:.0f}", "nan", f"{round(v, 2):.2f}"] for t, v in zip(fine[::50], motion[7::50], strict=True)
+    ]
     rows.sort(key=lambda row: float(row[0]))
     file.write_text("\n".join(",".join(row) for row in rows) + "\n", encoding="utf-8")
 
@@ -39,4 +41,6 @@ print(f"true: delay {1e3 * (DELAY + LAG):.0f} ms, gain {GAIN}")
 for finding in found.findings:
     if finding.name.endswith("_x") and finding.identified:
         low, high = finding.estimate.interval
-        print(f"{finding.name}: {finding.estimate.value:.3f} {finding.estimate.unit}, 95 % from {low:.3f} to {high:.3f}")
+        print(
+            f"{finding.name}: {finding.estimate.value:.3f} {finding.estimate.unit}, 95 % from {low:.3f} to {high:.3f}"
+        )

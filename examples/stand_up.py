@@ -1,7 +1,8 @@
-"""A person stands up from a seat: head, arms and trunk as a load, led by the optimal force, on shanks and thighs.
+"""Which torques does a person need to stand up? Head, arms and trunk are a load, led by the optimal force.
 
 Motion in the x-z plane, joints ankle, knee, hip about y, the foot on the floor. Proportions of a grown-up from D. A.
 Winter, Biomechanics and Motor Control of Human Movement, table 4.1.
+
 """
 
 from __future__ import annotations

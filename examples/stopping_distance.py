@@ -5,8 +5,6 @@ with a dead time of 150 ms is driven forward, and then nobody sends a command an
 
 """
 
-import numpy as np
-
 import youbot_dynamics as yd
 from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
 from youbot_dynamics.simulation.robot_driver import RobotDriver

@@ -28,6 +28,10 @@ for k in (1, 2, 3):
     hot = heat.torque_available(limit, 60.0, joint.current_limit, deviations=2.0)
     left[k + 1] = hot / cold
     print(f"joint {k + 1}: {abs(torques[k]):.2f} N m, {current:.2f} A, ", end="")
-    print(f"limit of {limit:.0f} degC {'never reached' if np.isinf(lasts) else f'after {lasts / 60.0:.0f} min'}; ", end="")
+    print(
+        f"limit of {limit:.0f} degC {'never reached' if np.isinf(lasts) else f'after {lasts / 60.0:.0f} min'}; ", end=""
+    )
     print(f"after 20 min {heat.state.winding:.0f} +- {heat.state.winding_deviation:.0f} degC")
-print(f"torque that is left for a minute: joint 2 {100 * left[2]:.0f} %, joint 3 {100 * left[3]:.0f} % of a cold motor's")
+print(
+    f"torque that is left for a minute: joint 2 {100 * left[2]:.0f} %, joint 3 {100 * left[3]:.0f} % of a cold motor's"
+)
