@@ -1,6 +1,4 @@
-"""How much friction has a joint of my arm? A CSV file with time, joint angle and torque shows it.
-
-"""
+"""How much friction has a joint of my arm? A CSV file with time, joint angle and torque shows it."""
 
 import tempfile
 from pathlib import Path

@@ -26,6 +26,6 @@ def astray(time: float) -> float:
 
 given_up = run.tracker_requests[-1].stamp
 moving = run.reading_time[np.linalg.norm(run.true_twist, axis=1) > 1e-3]
-print(f"given up: {run.given_up}")
-print(f"{given_up - FAILS:.2f} s after the failure; the base stands {moving[-1] - FAILS:.2f} s after it")
-print(f"off the path: {astray(FAILS):.0f} mm before the failure, {astray(given_up):.0f} mm when it was given up")
+print(run.given_up)
+print(f"off the path: {astray(FAILS):.0f} mm at the failure, {astray(given_up):.0f} mm when it was given up")
+print(f"given up {given_up - FAILS:.2f} s after the failure, at rest {moving[-1] - FAILS:.2f} s after it")

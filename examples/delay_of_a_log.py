@@ -1,6 +1,4 @@
-"""How late is my machine, by dead time or by lag? A log of its commands and its motion shows both, with intervals.
-
-"""
+"""How late is my machine, by dead time or by lag? A log of its commands and its motion shows both, with intervals."""
 
 import numpy as np
 

@@ -1,8 +1,7 @@
 """Which torques lift half a kilogram by half a metre? Optimal force on the load, carried down to the joints.
 
 The youBot's arm lifts it. The load is a free body led along a smooth path by an LQ law (`FreeBody`); its force becomes
-torques of the joints (`load_lift`), and the friction that sliding joints have is made up for. The arm has LuGre friction
-in every joint.
+torques of the joints (`load_lift`), and the friction of sliding joints is made up for. Every joint has LuGre friction.
 
 """
 

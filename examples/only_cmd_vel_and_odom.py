@@ -19,11 +19,11 @@ def write_log(file: Path) -> None:
     """Log of a minute: time [ms], commanded and measured speed forward [m/s]."""
     fine = np.arange(0.0, 60.0, 1e-3)
     command = 0.25 * np.sin(0.8 * fine) + 0.15 * np.sign(np.sin(1.7 * fine + 0.3 * np.sin(0.2 * fine)))
-    command = command[(fine // 0.02 * 20).astype(int)]  # held for 20 ms
-    late = GAIN * np.interp(fine - DELAY, fine, command)
+    command = command[np.arange(len(fine)) // 20 * 20]  # held for 20 ms
+    late = GAIN * np.concatenate([np.full(round(1e3 * DELAY), command[0]), command])[: len(fine)]
     motion = np.zeros_like(fine)
     for k in range(1, len(fine)):
-        motion[k] = motion[k - 1] + (late[k] - motion[k - 1]) * 1e-3 / LAG
+        motion[k] = late[k - 1] + (motion[k - 1] - late[k - 1]) * np.exp(-1e-3 / LAG)
     rows = [[f"{1e3 * t:.0f}", f"{u:.4f}", "nan"] for t, u in zip(fine[::20], command[::20], strict=True)]
     rows += [
         [f"{1e3 * t + 7:.0f}", "nan", f"{round(v, 2):.2f}"] for t, v in zip(fine[::50], motion[7::50], strict=True)

@@ -1,6 +1,4 @@
-"""How do I compute the dynamics of my own robot? From its URDF: a batch of accelerations and exact derivatives.
-
-"""
+"""How do I compute the dynamics of my own robot? From its URDF: a batch of accelerations and exact derivatives."""
 
 import numpy as np
 

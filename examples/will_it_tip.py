@@ -1,6 +1,6 @@
-"""Will my robot tip over? Loads of the wheels with the arm stretched out, with a load, and while the base brakes.
+"""Will my robot tip over with this load? The wheels say so: one that would have to be pulled down has lifted.
 
-Bars are the load of the wheel that carries least; below zero it has lifted.
+Bars are the load of the wheel that carries least, with 2 kg in the gripper of a youBot, four times what it may carry.
 
 """
 
@@ -12,24 +12,21 @@ from youbot_dynamics.estimation.support import Carried, SupportModel
 robot = yd.load_robot()
 model = SupportModel(robot)
 FOLDED = np.array(robot.arm.rest_position)
-FORWARD = np.array([2.95, 2.65, -2.55, 1.79, 2.92])  # [rad] level, joint 1 turns it
-HEAVY = Carried(3.0, [0.0, 0.0, 0.07])  # [kg], [m]; six times what the youBot may carry
-BRAKING = [-3.0, 0.0, 0.0]  # [m/s2, m/s2, rad/s2], twice the limit of the base
+FORWARD = np.array([2.95, 2.65, -2.55, 1.79, 2.92])  # [rad] level
+LEFT = FORWARD - [0.5 * np.pi, 0.0, 0.0, 0.0, 0.0]
+BRAKING = [-robot.base.limits.deceleration, 0.0, 0.0]  # [m/s2, m/s2, rad/s2]
 
 
-def aside(arm: np.ndarray) -> np.ndarray:
-    """The same, turned to the left."""
-    return arm - [0.5 * np.pi, 0.0, 0.0, 0.0, 0.0]
+def least(arm: np.ndarray, rate: list[float], mass: float) -> tuple[float, str]:
+    """Load [N] of the wheel that carries least, and its name, with a mass [kg] in the gripper."""
+    model.carry(Carried(mass, robot.arm.grip_point))
+    forces = model.support(arm, twist_rate=rate).normal_forces
+    return float(forces.min()), ("fl", "fr", "rl", "rr")[int(forces.argmin())]
 
 
-least = {}
-for load, carried in (("empty", Carried()), (f"{HEAVY.mass:.0f} kg", HEAVY)):
-    model.carry(carried)
-    for what, arm in (("folded", FOLDED), ("forward", FORWARD), ("to the side", aside(FORWARD))):
-        for how, rate in (("at rest", [0.0, 0.0, 0.0]), ("braking", BRAKING)):
-            support = model.support(arm, twist_rate=rate)
-            wheel = ("fl", "fr", "rl", "rr")[int(np.argmin(support.normal_forces))]
-            print(f"{load:5s} arm {what:11s} {how}: {wheel} {support.margin:6.1f} N {'#' * round(support.margin / 2)}")
-            least[support.margin] = f"{load}, arm {what}, {how}"
-worst = min(least)
-print(f"worst: {least[worst]}, {'a wheel lifts' if worst < 0.0 else 'all wheels stay on the floor'}")
+for what, arm in (("folded", FOLDED), ("forward", FORWARD), ("to the left", LEFT)):
+    for how, rate in (("at rest", [0.0, 0.0, 0.0]), ("braking", BRAKING)):
+        force, wheel = least(arm, rate, 2.0)
+        print(f"arm {what:11s} {how}: {wheel} {force:5.1f} N {'#' * round(force / 2.0)}")
+first = next(mass for mass in np.arange(0.0, 20.0, 0.1) if least(LEFT, BRAKING, mass)[0] < 0.0)
+print(f"arm to the left, braking: a wheel lifts from {first:.1f} kg on")
