@@ -1,4 +1,9 @@
-"""How much friction has a joint of my arm? A CSV file with time, joint angle and torque shows it."""
+"""How much friction has a joint of my arm? A CSV file with time, joint angle and torque shows it.
+
+coulomb: 0.450 N m, 95 % from 0.448 to 0.451 (true 0.450), identified
+viscous: 0.301 N m s/rad, 95 % from 0.298 to 0.303 (true 0.300), identified
+explains 100.00 % of the torque over 444 windows
+"""
 
 import tempfile
 from pathlib import Path

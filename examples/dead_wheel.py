@@ -2,6 +2,9 @@
 
 The motor of the front left wheel dies 8 s into a drive of 20 s.
 
+    wheel_joint_fl stands still though commanded: it is dead or stuck, or its encoder does not count
+    off the path: 26 mm at the failure, 28 mm when it was given up
+    given up 0.32 s after the failure, at rest 0.93 s after it
 """
 
 import numpy as np

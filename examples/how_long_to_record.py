@@ -2,6 +2,12 @@
 
 A base with a dead time of 150 ms is commanded and read 20 times a second; its speeds have a noise of 0.02 m/s.
 
+      10 s: 151.7 +- 14.9 ms ##############################
+      20 s: 155.1 +-  8.9 ms ##################
+      40 s: 147.4 +-  5.9 ms ############
+      80 s: 150.3 +-  3.8 ms ########
+     160 s: 149.6 +-  2.7 ms #####
+    80 s are enough for +-5 ms
 """
 
 import numpy as np

@@ -2,6 +2,11 @@
 
 A simulated youBot with hidden delays is driven, identified from its recording, and driven again with what was found.
 
+    effective delay x: 239.4 ms
+    effective delay y: 347.6 ms
+    effective delay yaw: 147.3 ms
+    written: result.json, result.yaml
+    position error: 56.3 mm open loop, 0.2 mm identified and tracked
 """
 
 import tempfile

@@ -2,6 +2,9 @@
 
 The youBot's arm swings for 8 s; its driver reports 50 times a second. Errors are root mean squares against the truth.
 
+    differences   27.0    9.9   15.9   27.5   57.5 mrad/s
+    driver        17.2    5.2    9.7   18.8   38.5 mrad/s
+    filter         8.3    3.7    6.3    9.7   19.4 mrad/s
 """
 
 import numpy as np

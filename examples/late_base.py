@@ -1,8 +1,13 @@
 """How late is my base, and does feedback help? A ROSbot XL, whose driver runs at 20 Hz.
 
 One drive shows the delay of each axis. The same path is then driven with and without the delay, and with and without
-feedback. Errors are root mean squares against the true position.
+feedback. Errors are root mean squares against the true position; what is left is mostly a wrong wheel radius and size.
 
+    delay x: 239.8 ms, 95 % from 237.0 to 242.6 ms
+    delay y: 348.6 ms, 95 % from 345.1 to 352.0 ms
+    delay yaw: 148.8 ms, 95 % from 143.2 to 154.4 ms
+    delay ignored:     56.8 mm without feedback, 26.6 mm with
+    delay compensated: 19.5 mm without feedback, 9.8 mm with
 """
 
 from dataclasses import replace

@@ -3,6 +3,9 @@
 The youBot's arm lifts it. The load is a free body led along a smooth path by an LQ law (`FreeBody`); its force becomes
 torques of the joints (`load_lift`), and the friction of sliding joints is made up for. Every joint has LuGre friction.
 
+    raised by 0.516 m; farthest off its path 0.67 mm
+    torques, of the limits [%]: 0 85 85 54 0; 0 were cut
+    work 16.36 J = stored 9.94 J + friction 6.42 J
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 A mecanum base drives a square of a metre and turns once; its odometry integrates the angles of the wheels.
 
+    fastest wheel 8.50 rad/s
+    the four wheels fit one motion: True
+    after 4.00 m and one turn: 0.000 mm and 0.000 mrad from the start
 """
 
 import numpy as np

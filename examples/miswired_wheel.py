@@ -2,6 +2,9 @@
 
 Here the driver reports the front left wheel with the wrong sign.
 
+    as they are: wheel radius identified
+    fl reversed: wheel radius not identifiable: the poses do not follo
+    the poses do not follow the wheels, but would if the readings of fl were reversed and the tracked body turned by 0 deg on the robot (correct robot.driver.position_sign)
 """
 
 import numpy as np

@@ -2,6 +2,10 @@
 
 A CSV file with cmd_vel and the speeds of odom, in steps of 0.01 m/s 20 times a second, shows delay, gain and dead band.
 
+    true: delay 200 ms, gain 0.93
+    robot.base.delay.effective_x: 0.200 s, 95 % from 0.199 to 0.200
+    base.body.gain_x: 0.930 1, 95 % from 0.928 to 0.931
+    base.body.dead_band_x: 0.000 m/s, 95 % from 0.000 to 0.024
 """
 
 import tempfile

@@ -3,6 +3,10 @@
 The youBot's arm holds 0.3 kg. Its driver reports positions and efforts 50 times a second; the filter knows the data
 sheets of the empty arm only. `arm_ekf` and `youbot replay` do the same.
 
+    after  2 s: 293 +- 127 g (true: 300 g)
+    after  4 s: 281 +- 122 g (true: 300 g)
+    after  8 s: 269 +- 116 g (true: 300 g)
+    after 16 s: 296 +- 115 g (true: 300 g)
 """
 
 from dataclasses import replace

@@ -3,6 +3,9 @@
 Motion in the x-z plane, joints ankle, knee, hip about y, the foot on the floor. Proportions of a grown-up from D. A.
 Winter, Biomechanics and Motor Control of Human Movement, table 4.1.
 
+    upper body raised by 0.432 m; farthest off its path 1.93 mm
+    largest torques: ankles 112 N m, knees 206 N m, hips 59 N m
+    work 251.43 J, stored 251.43 J
 """
 
 from __future__ import annotations

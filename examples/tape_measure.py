@@ -3,6 +3,12 @@
 The base drives 1.5 m forward, 1.5 m sideways and three turns; each end is measured, to 2 mm and to 1 degree.
 `youbot calibrate --tape` does this with a running robot.
 
+    forward: asked for 1.500, measured 1.476 m
+    sideways: asked for 1.500, measured 1.496 m
+    turn: asked for 18.850, measured 18.523 rad
+    wheel_radius: 0.0471, 95 % from 0.0469 to 0.0472 (true 0.0471)
+    lever: 0.3972, 95 % from 0.3958 to 0.3986 (true 0.3971)
+    lateral_factor: 0.9671, 95 % from 0.9632 to 0.9710 (true 0.9665)
 """
 
 from math import hypot, pi, radians
@@ -12,7 +18,7 @@ import numpy as np
 import youbot_dynamics as yd
 from youbot_dynamics.identification.calibration import TapeLeg, calibrate_by_tape, tape_program
 
-SEED = 3
+SEED = 1
 robot, truth = yd.load_robot(), yd.load_truth(SEED)
 random = np.random.default_rng(SEED)
 legs = []

@@ -3,6 +3,10 @@
 The youBot's arm holds 0.5 kg stretched out forward. The motors have no sensors of temperature: it is estimated from the
 current, and assumed two standard deviations hotter.
 
+    joint 2: 10.27 N m, 1.96 A, limit of 125 degC never reached; after 20 min 68 +- 13 degC
+    joint 3: 4.93 N m, 1.47 A, limit of 125 degC never reached; after 20 min 47 +- 8 degC
+    joint 4: 1.78 N m, 0.49 A, limit of 125 degC never reached; after 20 min 36 +- 6 degC
+    torque that is left for a minute: joint 2 81 %, joint 3 92 % of a cold motor's
 """
 
 import numpy as np

@@ -2,6 +2,13 @@
 
 Bars are the load of the wheel that carries least, with 2 kg in the gripper of a youBot, four times what it may carry.
 
+    arm folded      at rest: rl  62.6 N ###############################
+    arm folded      braking: rl  54.9 N ###########################
+    arm forward     at rest: rl  43.1 N ######################
+    arm forward     braking: rl  36.6 N ##################
+    arm to the left at rest: rr  32.0 N ################
+    arm to the left braking: rr  25.5 N #############
+    arm to the left, braking: a wheel lifts from 5.2 kg on
 """
 
 import numpy as np
