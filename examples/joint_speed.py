@@ -1,10 +1,12 @@
 """How fast does my joint really turn? Encoders give steps: compare differences, the driver's speed, and a filter.
 
-The youBot's arm swings for 8 s; its driver reports 50 times a second. Errors are root mean squares against the truth.
+The youBot's arm swings for 8 s; its driver reports 50 times a second. Errors are root mean squares of
+joints 1 to 5 against the truth.
 
     differences   27.0    9.9   15.9   27.5   57.5 mrad/s
     driver        17.2    5.2    9.7   18.8   38.5 mrad/s
     filter         8.3    3.7    6.3    9.7   19.4 mrad/s
+    error of the filter: 0.53 of that of the driver's speed
 """
 
 import numpy as np
@@ -36,7 +38,9 @@ positions, speeds, efforts = (
 filtered = yd.ArmEkf(robot.arm.model(), ArmSensors.of_robot(robot)).replay(stamps, positions, efforts).speed
 differences = np.diff(positions, axis=0, prepend=positions[:1]) / np.diff(stamps, prepend=stamps[0] - 0.02)[:, None]
 
-later = stamps > 2.0
+later, means = stamps > 2.0, {}
 for name, estimate in (("differences", differences), ("driver", speeds), ("filter", filtered)):
     errors = 1e3 * np.sqrt(np.mean((estimate - truth)[later] ** 2, axis=0))
     print(f"{name:11s} {' '.join(f'{error:6.1f}' for error in errors)} mrad/s")
+    means[name] = np.mean(errors)
+print(f"error of the filter: {means['filter'] / means['driver']:.2f} of that of the driver's speed")

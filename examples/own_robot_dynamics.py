@@ -1,8 +1,10 @@
 """How do I compute the dynamics of my own robot? From its URDF: a batch of accelerations and exact derivatives.
 
-inverse dynamics gives the torques back: True
-derivatives equal differences: True
-weight held at the shoulder, arm level: 11.772 N m
+The robot has two links; inverse dynamics and differences check the results.
+
+    inverse dynamics gives the torques back: True
+    derivatives equal differences: True
+    weight held at the shoulder, arm level: 11.772 N m
 """
 
 import numpy as np

@@ -1,14 +1,15 @@
 """Which wheel radius and size has my base, without motion capture? Three legs and a tape measure show it.
 
-The base drives 1.5 m forward, 1.5 m sideways and three turns; each end is measured, to 2 mm and to 1 degree.
-`youbot calibrate --tape` does this with a running robot.
+The base drives 1.5 m forward, 1.5 m sideways and three turns; each end is measured, to 2 mm and to 1 degree. The lever,
+half_length / lateral_factor + half_width, is the distance at which the wheels turn the base. `youbot calibrate --tape`
+does this with a running robot.
 
     forward: asked for 1.500, measured 1.476 m
     sideways: asked for 1.500, measured 1.496 m
     turn: asked for 18.850, measured 18.523 rad
-    wheel_radius: 0.0471, 95 % from 0.0469 to 0.0472 (true 0.0471)
-    lever: 0.3972, 95 % from 0.3958 to 0.3986 (true 0.3971)
     lateral_factor: 0.9671, 95 % from 0.9632 to 0.9710 (true 0.9665)
+    lever: 0.3972, 95 % from 0.3958 to 0.3986 (true 0.3971)
+    wheel_radius: 0.0471, 95 % from 0.0469 to 0.0472 (true 0.0471)
 """
 
 from math import hypot, pi, radians
@@ -33,7 +34,7 @@ for kind, amount, error in (("forward", 1.5, 0.002), ("sideways", 1.5, 0.002), (
 
 found = calibrate_by_tape(legs, robot.base.geometry.mecanum())
 lever = truth.half_length / truth.lateral_factor + truth.half_width
-true = {"wheel_radius": truth.wheel_radius, "lever": lever, "lateral_factor": truth.lateral_factor}
+true = {"lateral_factor": truth.lateral_factor, "lever": lever, "wheel_radius": truth.wheel_radius}
 for name, value in true.items():
     low, high = found[name].interval
     print(f"{name}: {found[name].value:.4f}, 95 % from {low:.4f} to {high:.4f} (true {value:.4f})")

@@ -6,6 +6,7 @@ The same drive is identified before and after; a value counts as changed if it d
     robot.base.delay.effective_x: 242.7 to 243.5 ms, by +0.8 +- 5.7 ms: within error
     robot.base.delay.effective_y: 345.0 to 370.3 ms, by +25.3 +- 5.3 ms: changed
     robot.base.delay.effective_yaw: 144.0 to 143.9 ms, by -0.2 +- 2.2 ms: within error
+    changed: robot.base.delay.effective_y
 """
 
 import tempfile
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import youbot_dynamics as yd
 from youbot_dynamics.control.trajectory import read_program
-from youbot_dynamics.identification.result import Result, changes
+from youbot_dynamics.identification.result import CHANGED, Result, changes
 from youbot_dynamics.resources import program_path, robot_path
 
 SEED, FILE = 1, robot_path("ridgeback")
@@ -32,8 +33,9 @@ def identified(truth, seed: int) -> Result:
 
 
 first, second = identified(before, seed=1), identified(after, seed=2)
-for change in changes(first.as_dict(), second.as_dict()):
-    if change.after.is_parameter:
-        old, new = change.before.estimate.value, change.after.estimate.value
-        print(f"{change.after.name}: {1e3 * old:.1f} to {1e3 * new:.1f} ms, ", end="")
-        print(f"by {1e3 * change.difference:+.1f} +- {1e3 * change.error:.1f} ms: {change.verdict}")
+compared = [change for change in changes(first.as_dict(), second.as_dict()) if change.after.is_parameter]
+for change in compared:
+    old, new = change.before.estimate.value, change.after.estimate.value
+    print(f"{change.after.name}: {1e3 * old:.1f} to {1e3 * new:.1f} ms, ", end="")
+    print(f"by {1e3 * change.difference:+.1f} +- {1e3 * change.error:.1f} ms: {change.verdict}")
+print("changed:", ", ".join(change.after.name for change in compared if change.verdict == CHANGED))
