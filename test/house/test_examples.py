@@ -183,3 +183,86 @@ def test_casters_swing_round_and_the_work_becomes_motion() -> None:
     assert [abs(angle) for angle in numbers(text, "casters stand at")] == pytest.approx([180.0, 180.0], abs=5.0)
     work, gained, lost = numbers(text, "work of the motors")
     assert work == pytest.approx(gained + lost, abs=0.02) and 0.0 <= lost < 0.02 * work
+
+
+def test_intervals_contain_what_was_hidden() -> None:
+    found = 0
+    for name in ("arm_friction_from_csv", "larger_wheel", "only_cmd_vel_and_odom", "tape_measure"):
+        for low, high, true in re.findall(r"95 % from ([\d.]+) to ([\d.]+).*\(true ([\d.]+)\)", printed(name)):
+            assert float(low) <= float(true) <= float(high), printed(name)
+            found += 1
+    assert found == 11
+
+
+def test_three_omni_wheels_are_fastest_where_two_of_them_share_the_motion() -> None:
+    text, rim = printed("omni_top_speed"), 23.56 * 0.04  # [m/s]
+    slowest, _, fastest, _ = numbers(text, "slowest")
+    assert (slowest, fastest) == pytest.approx((rim, rim / 0.75**0.5), abs=1e-3)
+    assert number(text, "on the spot:") == pytest.approx(rim / 0.13, abs=0.01)
+
+
+def test_the_way_to_rest_is_that_of_time_out_dead_time_and_braking() -> None:
+    text = printed("stopping_distance")
+    for speed in (0.2, 0.4, 0.6, 0.8):
+        way = speed * (0.5 + 0.15) + speed**2 / (2.0 * 1.5)  # [m], without the lag of the motors
+        assert way - 0.01 < number(text, f"{speed} m/s:") < way + 0.1 * speed
+
+
+def test_a_gyro_keeps_the_heading_of_odometry() -> None:
+    across, heading, across_with, heading_with = numbers(printed("odometry_after_ten_metres"), "after 10 m:")
+    assert heading == pytest.approx(1e3 * 0.01 * 10.0**0.5, abs=1.0)  # [mrad] yaw_noise of 0.01 rad/sqrt(m)
+    assert across_with < 0.5 * across and heading_with < 0.5 * heading
+
+
+def test_slip_and_a_dead_wheel_are_reported_within_half_a_second() -> None:
+    assert 0.0 < number(printed("slipping_wheel"), "slip is reported") < 0.5
+    assert "wheel_joint_fl" in printed("dead_wheel")
+    assert 0.0 < number(printed("dead_wheel"), "given up") < 0.5
+
+
+def test_the_delay_and_feedback_both_bring_the_base_nearer_to_its_path() -> None:
+    ignored, compensated = (numbers(printed("late_base"), f"delay {what}:") for what in ("ignored", "compensated"))
+    assert compensated[1] < compensated[0] < ignored[0] and compensated[1] < ignored[1] < ignored[0]
+
+
+def test_the_reversed_encoder_is_named_and_put_right() -> None:
+    text = printed("miswired_wheel")
+    assert "if the readings of fl were reversed" in text and "mm, identified" in text
+
+
+def test_only_the_axis_that_the_driver_delays_has_changed() -> None:
+    text = printed("what_changed")
+    later, error = re.search(r"effective_y: .* by \+([\d.]+) \+- ([\d.]+) ms: changed", text).groups()
+    assert abs(float(later) - 25.0) < float(error) and text.count(": changed") == 1
+
+
+def test_the_filter_of_the_arm_is_better_than_its_sensors_and_weighs_the_load() -> None:
+    text = printed("joint_speed")
+    differences_, driver, filtered = (numbers(text, what)[:5] for what in ("differences", "driver", "filter"))
+    for row in zip(filtered, driver, differences_, strict=True):
+        assert row[0] < row[1] < row[2]
+    mass, deviation = re.search(r"after 16 s: (\d+) \+- (\d+) g", printed("payload_in_gripper")).groups()
+    assert abs(float(mass) - 300.0) < 2.0 * float(deviation) < 300.0
+
+
+def test_a_load_far_out_takes_the_weight_off_the_wheel_behind_it() -> None:
+    text = printed("will_it_tip")
+    rest, braking = (number(text, rf"arm to the left {how}: rr") for how in ("at rest", "braking"))
+    assert 0.0 < braking < rest < number(text, "arm folded +at rest: rl")
+    assert number(text, "a wheel lifts from") > 2.0  # [kg], where all wheels still stood
+
+
+def test_an_interval_shrinks_with_the_root_of_the_duration() -> None:
+    text = printed("how_long_to_record")
+    halves = [number(text, rf" {seconds} s: [\d.]+ \+-") for seconds in (10, 20, 40, 80, 160)]
+    assert halves == sorted(halves, reverse=True)
+    assert 0.1 < halves[-1] / halves[0] < 0.4  # a quarter
+
+
+def test_a_hot_motor_has_less_torque_left_and_a_slower_path_fits() -> None:
+    joint_2, share_2, joint_3, share_3 = numbers(printed("torque_left_when_hot"), "for a minute: ")[:4]
+    assert (joint_2, joint_3) == (2.0, 3.0) and 0.0 < share_2 < share_3 < 100.0
+    text = printed("path_within_limits")
+    assert number(text, "fastest wheel") / number(text, "its limit") == pytest.approx(
+        number(text, r"rad/s\n"), abs=0.02
+    )
