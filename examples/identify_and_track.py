@@ -23,7 +23,7 @@ path = read_program(program_path("combined"), dt=0.02).trajectory()
 sheets = yd.load_robot()
 
 
-def drive(robot: yd.Robot, **settings) -> yd.drive:
+def drive(robot: yd.Robot, **settings):
     """Drive the program with what is believed of the robot."""
     plant = yd.BaseOnly(yd.load_truth(SEED), sheets.driver, SEED)
     return yd.drive(path, robot, plant, SEED, tracker_settings=yd.TrackerSettings(**settings))

@@ -24,7 +24,7 @@ sheets = yd.load_robot(robot_file=FILE)
 path = read_program(program_path("combined"), dt=0.02).trajectory()
 
 
-def drive(robot: yd.Robot, feedback: bool) -> yd.drive:
+def drive(robot: yd.Robot, feedback: bool):
     """Drive the path with what is believed of the robot."""
     plant = yd.BaseOnly(yd.load_truth(SEED, FILE), sheets.driver, SEED)
     return yd.drive(path, robot, plant, SEED, yd.TrackerSettings(feedback=feedback))
