@@ -44,7 +44,8 @@ TRUTH = {"viscous_x": 15.0, "viscous_y": 20.0, "wheel_coulomb": 0.12, "roller_co
 SPEED_NOISE, TORQUE_NOISE = 0.05, 0.05  # [rad/s], [N m]
 PROCESS, PEAK = "processor time, imports included", "peak memory [MB]"
 READ_AND_FIT = """
-import resource, sys, time
+import sys, time
+from pathlib import Path
 import numpy as np
 from youbot_dynamics.identification.base_friction import FrictionModel, estimate_base_friction
 from youbot_dynamics.identification.base_friction._signals import recorded_wheel_signals
@@ -55,7 +56,9 @@ base = robot.base
 model = FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia)
 signals = recorded_wheel_signals(open_bag(sys.argv[1]), robot, {}, np.zeros(3))
 assert all(estimate_base_friction([signals], model)[name].identified for name in ("viscous_x", "wheel_coulomb"))
-print(time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
+# Not ru_maxrss, which begins with the peak of the process that started this one.
+peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
+print(time.process_time(), int(peak.split()[1]) / 1e3)
 """
 BAG_OURS, BAG_PEER = "open_bag and one pass", "mcap-ros2-support and lstsq"
 OURS, LSTSQ, SCIPY = "one pass over windows", "np.linalg.lstsq", "scipy least_squares"

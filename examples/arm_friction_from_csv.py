@@ -1,4 +1,11 @@
-"""Friction of an arm of one's own from a CSV file with time, joint angle and torque of one joint."""
+"""How much friction has a joint of my arm? A CSV file with time, joint angle and torque shows it.
+
+The file is of a joint that swings slowly and quickly for a minute; weight and inertia are fitted as well.
+
+    explains 100.00 % of the torque over 444 windows
+    coulomb: 0.450 N m, 95 % from 0.448 to 0.451 (true 0.450), identified
+    viscous: 0.301 N m s/rad, 95 % from 0.298 to 0.303 (true 0.300), identified
+"""
 
 import tempfile
 from pathlib import Path
@@ -29,8 +36,8 @@ with tempfile.TemporaryDirectory() as folder:
 
 found = identify_arm_friction([ArmSignals(time, position[:, None], torque[:, None])], ArmFrictionModel(("elbow",)))
 joint = found["elbow"]
+print(f"explains {100.0 * joint.explained:.2f} % of the torque over {joint.windows} windows")
 for name, unit, true in (("coulomb", "N m", COULOMB), ("viscous", "N m s/rad", VISCOUS)):
     part = joint[name]
     low, high = part.interval
     print(f"{name}: {part.value:.3f} {unit}, 95 % from {low:.3f} to {high:.3f} (true {true:.3f}), {part.verdict}")
-print(f"explains {100.0 * joint.explained:.2f} % of the torque over {joint.windows} windows")

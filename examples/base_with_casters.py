@@ -1,4 +1,12 @@
-"""A cart with two driven wheels and two casters, started backwards: the casters swing round at hardly any loss."""
+"""What do the casters of my cart do when it starts backwards? They swing round, at hardly any loss.
+
+The cart has two driven wheels and two casters, and is pushed back by its motors for 3 s.
+
+    after 3 s: -1.92 m along x at -1.24 m/s
+    work of the motors 20.52 J, kinetic energy gained 20.49 J, lost in slip 0.03 J
+    smallest force under a wheel 45.1 N of 245.2 N in all
+    casters stand at 180.0 and -180.0 degrees
+"""
 
 import numpy as np
 
@@ -29,6 +37,6 @@ work = float(np.sum(torques * np.diff(run.wheel_angles, axis=0)))
 gained = cart.energy(run.state(-1)) - cart.energy(start)
 swung = np.degrees(run.steering_angles[-1, 2:])
 print(f"after 3 s: {run.poses[-1, 0]:.2f} m along x at {run.twists[-1, 0]:.2f} m/s")
-print(f"casters stand at {swung[0]:.1f} and {swung[1]:.1f} degrees")
 print(f"work of the motors {work:.2f} J, kinetic energy gained {gained:.2f} J, lost in slip {work - gained:.2f} J")
 print(f"smallest force under a wheel {run.smallest_normal_force:.1f} N of {25.0 * 9.81:.1f} N in all")
+print(f"casters stand at {swung[0]:.1f} and {swung[1]:.1f} degrees")

@@ -1,4 +1,12 @@
-"""Delay between the commands and the motion in a log of one's own: dead time and lag apart, with 95 % intervals."""
+"""How late is my machine, by dead time or by lag? A log of its commands and its motion shows both, with intervals.
+
+The commands come 50 times a second, the readings at uneven times and with noise.
+
+    true: dead time 180 ms, lag 60 ms
+    dead_time: 180.2 ms, 95 % from 176.9 to 185.0 ms, identified
+    lag: 59.4 ms, 95 % from 55.4 to 62.2 ms, identified
+    effective delay: 239.6 ms, gain 0.971
+"""
 
 import numpy as np
 

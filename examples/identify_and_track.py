@@ -1,4 +1,13 @@
-"""A simulated youBot with hidden delays: driven, identified from its recording, driven again with what was found."""
+"""How much better does my robot drive with what its recording shows?
+
+A simulated youBot with hidden delays is driven, identified from its recording, and driven again with what was found.
+
+    effective delay x: 239.4 ms
+    effective delay y: 347.6 ms
+    effective delay yaw: 147.3 ms
+    written: result.json, result.yaml
+    position error: 56.3 mm open loop, 0.2 mm identified and tracked
+"""
 
 import tempfile
 from pathlib import Path
@@ -14,7 +23,7 @@ path = read_program(program_path("combined"), dt=0.02).trajectory()
 sheets = yd.load_robot()
 
 
-def drive(robot: yd.Robot, **settings) -> yd.drive:
+def drive(robot: yd.Robot, **settings):
     """Drive the program with what is believed of the robot."""
     plant = yd.BaseOnly(yd.load_truth(SEED), sheets.driver, SEED)
     return yd.drive(path, robot, plant, SEED, tracker_settings=yd.TrackerSettings(**settings))

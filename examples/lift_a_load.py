@@ -1,7 +1,11 @@
-"""The youBot's arm lifts half a kilogram by half a metre: optimal force on the load, carried down to the joints.
+"""Which torques lift half a kilogram by half a metre? Optimal force on the load, carried down to the joints.
 
-The load is a free body led along a smooth path by an LQ law (`FreeBody`); its force becomes torques of the joints
-(`load_lift`), and the friction that sliding joints have is made up for. The arm has LuGre friction in every joint.
+The youBot's arm lifts it. The load is a free body led along a smooth path by an LQ law (`FreeBody`); its force becomes
+torques of the joints (`load_lift`), and the friction of sliding joints is made up for. Every joint has LuGre friction.
+
+    raised by 0.516 m; farthest off its path 0.67 mm
+    work 16.36 J = stored 9.94 J + friction 6.42 J
+    torques, of the limits [%]: 0 85 85 54 0; 0 were cut
 """
 
 from __future__ import annotations
@@ -93,5 +97,5 @@ if __name__ == "__main__":
     run = lift(HALF_A_KILO)
     shares = np.abs(run.torque).max(axis=0) / run.limits
     print(f"raised by {run.rise:.3f} m; farthest off its path {1e3 * run.errors[:, 0].max():.2f} mm")
-    print(f"torques, of the limits [%]: {' '.join(f'{100 * share:.0f}' for share in shares)}; {run.cut} were cut")
     print(f"work {run.work:.2f} J = stored {run.stored:.2f} J + friction {run.heat:.2f} J")
+    print(f"torques, of the limits [%]: {' '.join(f'{100 * share:.0f}' for share in shares)}; {run.cut} were cut")

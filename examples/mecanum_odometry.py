@@ -1,4 +1,11 @@
-"""Wheel speeds of a square driven sideways and turning, and the path that its odometry makes of the wheels' angles."""
+"""How do I get wheel speeds from a twist, and the pose back from the wheels?
+
+A mecanum base drives a square of a metre and turns once; its odometry integrates the angles of the wheels.
+
+    fastest wheel 8.50 rad/s
+    the four wheels fit one motion: True
+    after 4.00 m and one turn: 0.000 mm and 0.000 mrad from the start
+"""
 
 import numpy as np
 
@@ -23,6 +30,6 @@ for step in base.twist(np.diff(angles, axis=0, prepend=np.zeros((1, 4)))):
     pose = yd.integrate(pose, step, 1.0)
 
 print(f"fastest wheel {np.abs(speeds).max():.2f} rad/s")
+print(f"the four wheels fit one motion: {bool(np.abs(base.slip(speeds)).max() < 1e-9)}")
 off, turned = 1e3 * np.hypot(*pose[:2]), 1e3 * abs(pose[2] - 2.0 * np.pi)
 print(f"after 4.00 m and one turn: {off:.3f} mm and {turned:.3f} mrad from the start")
-print(f"largest wheel speed that no motion explains: {np.abs(base.slip(speeds)).max():.1e} rad/s")

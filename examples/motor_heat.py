@@ -1,4 +1,13 @@
-"""How warm a motor gets: two thermal masses, a resistance that grows with heat, and a filter without a sensor."""
+"""How warm does my motor get, and when is it too hot? Two thermal masses, and a filter without a sensor.
+
+The resistance of the winding grows with its temperature, so there is a current beyond which no temperature is steady.
+
+    at 2.0 A the winding ends 44.5 K, the housing 18.9 K above the air
+    beyond 5.18 A no temperature is steady: copper resists more the warmer it is
+    winding after 1, 5, 30 min: 51.5 63.0 69.5 degC (air 25)
+    standard deviation of the winding then: 14.1 K
+    from here to 125 degC at 1.5 times the current: 150 s
+"""
 
 import numpy as np
 

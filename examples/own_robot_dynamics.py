@@ -1,4 +1,11 @@
-"""Dynamics of a robot of one's own, from URDF text: a batch of accelerations and their exact derivatives."""
+"""How do I compute the dynamics of my own robot? From its URDF: a batch of accelerations and exact derivatives.
+
+The robot has two links; inverse dynamics and differences check the results.
+
+    inverse dynamics gives the torques back: True
+    derivatives equal differences: True
+    weight held at the shoulder, arm level: 11.772 N m
+"""
 
 import numpy as np
 
@@ -28,6 +35,6 @@ back = robot.inverse_dynamics(q, v, accelerations)
 step = 1e-6
 ahead, behind = (robot.forward_dynamics(q + [side, 0.0], v, tau) for side in (step, -step))
 difference = (ahead - behind) / (2.0 * step)
+print(f"inverse dynamics gives the torques back: {bool(np.abs(back - tau).max() < 1e-10)}")
+print(f"derivatives equal differences: {bool(np.abs(by_q[..., 0] - difference).max() < 1e-4)}")
 print(f"weight held at the shoulder, arm level: {robot.gravity_forces([np.pi / 2, 0.0])[0]:.3f} N m")
-print(f"inverse of forward dynamics: off by {np.abs(back - tau).max():.1e} N m")
-print(f"d acceleration / d shoulder beside differences: off by {np.abs(by_q[..., 0] - difference).max():.1e} 1/s2")

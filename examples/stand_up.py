@@ -1,7 +1,11 @@
-"""A person stands up from a seat: head, arms and trunk as a load, led by the optimal force, on shanks and thighs.
+"""Which torques does a person need to stand up? Head, arms and trunk are a load, led by the optimal force.
 
 Motion in the x-z plane, joints ankle, knee, hip about y, the foot on the floor. Proportions of a grown-up from D. A.
 Winter, Biomechanics and Motor Control of Human Movement, table 4.1.
+
+    upper body raised by 0.432 m; farthest off its path 1.93 mm
+    work 251.43 J, stored 251.43 J
+    largest torques: ankles 112 N m, knees 206 N m, hips 59 N m
 """
 
 from __future__ import annotations
@@ -115,5 +119,5 @@ if __name__ == "__main__":
     run = stand_up()
     ankle, knee, hip = np.abs(run.torque).max(axis=0)
     print(f"upper body raised by {run.rise:.3f} m; farthest off its path {1e3 * run.errors.max():.2f} mm")
-    print(f"largest torques: ankles {ankle:.0f} N m, knees {knee:.0f} N m, hips {hip:.0f} N m")
     print(f"work {run.work:.2f} J, stored {run.stored:.2f} J")
+    print(f"largest torques: ankles {ankle:.0f} N m, knees {knee:.0f} N m, hips {hip:.0f} N m")

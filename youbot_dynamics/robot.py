@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from youbot_dynamics.parameter_file import read_checked, read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of, values_in
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.robot_arm import Arm, ArmJoint
-from youbot_dynamics.robot_base import WHEELS, Base, check_drives, drive_angles_fact, wheel_distance_fact
+from youbot_dynamics.robot_base import WHEELS, Base, check_drives, drive_angles_fact, kinematics_of, wheel_distance_fact
 
 PREFIX = "robot"
 _ARM_JOINTS, _JOINT, _URDF = f"{PREFIX}.driver.arm_joints", f"{PREFIX}.arm.joint", f"{PREFIX}.arm.urdf"
@@ -126,10 +127,7 @@ class Driver:
 
     def mecanum(self) -> MecanumBase:
         """Kinematics the driver itself uses; it knows no lateral factor."""
-        if self.wheel_distance > 0.0:
-            equal = np.zeros(len(self.drive_angles))
-            return MecanumBase.omni_circle(self.wheel_radius, self.wheel_distance, self.drive_angles, equal)
-        return MecanumBase.rectangular(self.wheel_radius, self.half_length, self.half_width)
+        return kinematics_of(self, 1.0, np.zeros(len(self.drive_angles)))
 
 
 @dataclass(frozen=True)
@@ -159,19 +157,12 @@ class Robot:
 
     def __post_init__(self) -> None:
         """Refuse a driver of other wheels, and lists of the arm that have not one element for each of its joints."""
-        if self.driver.drive_angles != self.base.geometry.drive_angles:
-            got, expected = (
-                str(self.driver.drive_angles),
-                f"those of robot.base.geometry, {self.base.geometry.drive_angles}",
-            )
+        angles, n = self.base.geometry.drive_angles, len(self.arm.joints)
+        if self.driver.drive_angles != angles:
+            got, expected = str(self.driver.drive_angles), f"those of robot.base.geometry, {angles}"
             raise ParameterError("parameter robot.driver.drive_angles", got=got, expected=expected)
-        n, arm = len(self.arm.joints), ("rest_position", "excitation_centre", "excitation_reach")
-        lists = {
-            "driver.arm_joints": self.driver.arm_joints,
-            **{f"arm.{name}": getattr(self.arm, name) for name in arm},
-        }
-        for name, given in lists.items():
-            if len(given) != n:
+        for name in ("driver.arm_joints", "arm.rest_position", "arm.excitation_centre", "arm.excitation_reach"):
+            if len(given := attrgetter(name)(self)) != n:
                 got, expected = f"{len(given)} elements", f"one for each of the {n} joints of the arm"
                 raise ParameterError(f"parameter {PREFIX}.{name}", got=got, expected=expected)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-manipulator.cfg"
 _SHEET = "maxon sheets as quoted by Meka M3 configurations: EC 45 flat 50 W (1-3), 339281 (4), 267121 (5)"
+_of_sheet = partial(fact, source=_SHEET)
 _LUH = "LUHbots/luh_youbot_os@d1479e9, tuned by hand"
 
 
@@ -75,12 +77,9 @@ class JointMotor:
         "Torque for each ampere, at the rotor; equal to the back-EMF constant.", "N m/A", (1e-3, 1.0), source=_DRIVER
     )
     gear_ratio: float = fact("Turns of the motor for one of the joint.", "1", (1.0, 1e3), source=_DRIVER)
-    rotor_inertia: float = fact("Inertia of the rotor.", "kg m2", (1e-8, 1e-2), source=_SHEET)
-    resistance: float = fact(
-        "Resistance of the winding, terminal to terminal, at the reference temperature.",
-        "Ohm",
-        (1e-2, 1e2),
-        source=_SHEET,
+    rotor_inertia: float = _of_sheet("Inertia of the rotor.", "kg m2", (1e-8, 1e-2))
+    resistance: float = _of_sheet(
+        "Resistance of the winding, terminal to terminal, at the reference temperature.", "Ohm", (1e-2, 1e2)
     )
     nominal_current: float = fact(
         "Continuous current of the data sheet, not enforced; simulated windings get too hot at 1.1 to 1.2 times it.",
@@ -94,19 +93,13 @@ class JointMotor:
         (1e-2, 50.0),
         source="LUHbots/luh_youbot_os@d1479e9 torque_controller.cpp, comments; set for each robot",
     )
-    winding_housing_resistance: float = fact(
-        "Thermal resistance, winding to housing.", "K/W", (0.1, 1e2), source=_SHEET
-    )
-    housing_ambient_resistance: float = fact(
-        "Thermal resistance, housing to ambient.", "K/W", (0.1, 1e2), source=_SHEET
-    )
-    winding_time_constant: float = fact("Thermal time constant of the winding.", "s", (0.1, 1e3), source=_SHEET)
+    winding_housing_resistance: float = _of_sheet("Thermal resistance, winding to housing.", "K/W", (0.1, 1e2))
+    housing_ambient_resistance: float = _of_sheet("Thermal resistance, housing to ambient.", "K/W", (0.1, 1e2))
+    winding_time_constant: float = _of_sheet("Thermal time constant of the winding.", "s", (0.1, 1e3))
     housing_time_constant: float = fact(
         "Thermal time constant of the housing.", "s", (1.0, 1e4), source=f"{_SHEET}; of 339286, the same frame (1-3)"
     )
-    winding_temperature_limit: float = fact(
-        "Highest permitted temperature of the winding.", "degC", (50.0, 250.0), source=_SHEET
-    )
+    winding_temperature_limit: float = _of_sheet("Highest permitted temperature of the winding.", "degC", (50.0, 250.0))
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -26,20 +27,20 @@ WHEELS = ("fl", "fr", "rl", "rr")
 _LEAST_LOAD = 0.2  # of a wheel over the mean of all, for its weight: a wheel that hardly stands still counts
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _MECANUM = "youbot/youbot_driver@814989d FourSwedishWheelOmniBaseKinematic.cpp: four mecanum wheels"
-_IDENTIFIED = "chosen: neutral until `youbot identify` has measured it"
-_CHOSEN = "chosen: no physical figure is published for this base; identify your own"
+_identified = partial(fact, source="chosen: neutral until `youbot identify` has measured it")
+_chosen = partial(fact, source="chosen: no physical figure is published for this base; identify your own")
 
 
 def _radius_error(wheel: str) -> Any:
     what = (
         f"Radius of the {wheel} wheel divided by the mean radius, minus 1. A driver that takes a Twist uses one radius."
     )
-    return fact(what, "1", (-0.1, 0.1), source=_IDENTIFIED)
+    return _identified(what, "1", (-0.1, 0.1))
 
 
 def _roller_phase(wheel: str) -> Any:
     what = f"Angle from the bottom of the {wheel} wheel to a roller at encoder count 0, modulo 2 pi / rollers."
-    return fact(what, "rad", (-100.0, 100.0), source=_IDENTIFIED)
+    return _identified(what, "rad", (-100.0, 100.0))
 
 
 def drive_angles_fact() -> Any:
@@ -70,8 +71,16 @@ def check_drives(where: str, wheel_distance: float, drive_angles: Sequence[float
         raise ParameterError(f"{where}.wheel_distance", got="0 for omni wheels", expected="above 0", remedy=remedy)
 
 
+def kinematics_of(facts: Any, lateral_factor: float, radius_errors: ArrayLike) -> MecanumBase:
+    """Kinematics by facts of a base: omni wheels on a circle, or mecanum wheels in a rectangle; errors are (n,)."""
+    if facts.wheel_distance > 0.0:
+        return MecanumBase.omni_circle(facts.wheel_radius, facts.wheel_distance, facts.drive_angles, radius_errors)
+    size = facts.wheel_radius, facts.half_length, facts.half_width
+    return MecanumBase.rectangular(*size, lateral_factor, radius_errors)
+
+
 def _delay(what: str) -> Any:
-    return fact(f"{what}; 0 if not identified.", "s", (0.0, 1.0), source=_IDENTIFIED)
+    return _identified(f"{what}; 0 if not identified.", "s", (0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -108,12 +117,11 @@ class BaseGeometry:
     roller_phase_fr: float = _roller_phase("front right")
     roller_phase_rl: float = _roller_phase("rear left")
     roller_phase_rr: float = _roller_phase("rear right")
-    roller_phase_error: float = fact(
+    roller_phase_error: float = _identified(
         "Largest standard error of the four phases; 0 if they are unknown. They become invalid when the driver "
         "restarts its count.",
         "rad",
         (0.0, 1.0),
-        source=_IDENTIFIED,
     )
     wheel_distance: float = wheel_distance_fact()
     drive_angles: tuple[float, ...] = drive_angles_fact()
@@ -141,13 +149,7 @@ class BaseGeometry:
 
     def mecanum(self) -> MecanumBase:
         """Kinematics of this geometry, in the mean over the rollers."""
-        if self.wheel_distance > 0.0:
-            return MecanumBase.omni_circle(
-                self.wheel_radius, self.wheel_distance, self.drive_angles, self.wheel_radius_errors
-            )
-        return MecanumBase.rectangular(
-            self.wheel_radius, self.half_length, self.half_width, self.lateral_factor, self.wheel_radius_errors
-        )
+        return kinematics_of(self, self.lateral_factor, self.wheel_radius_errors)
 
     def wheels(self) -> RollingWheels:
         """Wheels with the rollers they stand on, at phases where these are known."""
@@ -189,59 +191,47 @@ class BaseResponse:
     Its numbers are of one fit and belong together. While a dead time is 0, the effective delays stand in.
     """
 
-    dead_time_x: float = fact("Dead time forward.", "s", (0.0, 1.0), source=_IDENTIFIED)
-    dead_time_y: float = fact("Dead time sideways.", "s", (0.0, 1.0), source=_IDENTIFIED)
-    dead_time_yaw: float = fact("Dead time of the turn.", "s", (0.0, 1.0), source=_IDENTIFIED)
-    lag: float = fact("Time constant of the wheels' response to a command.", "s", (0.0, 1.0), source=_IDENTIFIED)
-    rate: float = fact("Half the damping of the speed loops, forward.", "1/s", (0.0, 1e4), source=_IDENTIFIED)
-    integral: float = fact(
+    dead_time_x: float = _identified("Dead time forward.", "s", (0.0, 1.0))
+    dead_time_y: float = _identified("Dead time sideways.", "s", (0.0, 1.0))
+    dead_time_yaw: float = _identified("Dead time of the turn.", "s", (0.0, 1.0))
+    lag: float = _identified("Time constant of the wheels' response to a command.", "s", (0.0, 1.0))
+    rate: float = _identified("Half the damping of the speed loops, forward.", "1/s", (0.0, 1e4))
+    integral: float = _identified(
         "Integral action of the speed loops: 0 for none (friction reduces the speed), 1 for critical damping.",
         "1",
         (0.0, 100.0),
-        source=_IDENTIFIED,
     )
-    feed: float = fact(
+    feed: float = _identified(
         "1 for speed loops that add the torque for an acceleration, 0 for an independent servo on each wheel.",
         "1",
         (0.0, 1.0),
-        source=_IDENTIFIED,
     )
-    wheel_coulomb: float = fact(
-        "Coulomb torque F1 of a wheel in the model of the speed loops, for the mass in this file.",
-        "N m",
-        (0.0, 20.0),
-        source=_IDENTIFIED,
+    wheel_coulomb: float = _identified(
+        "Coulomb torque F1 of a wheel in the model of the speed loops, for the mass in this file.", "N m", (0.0, 20.0)
     )
-    roller_coulomb: float = fact(
+    roller_coulomb: float = _identified(
         "Coulomb torque of the rollers over their radius, F2 / r, in that model, for the mass in this file.",
         "N",
         (0.0, 100.0),
-        source=_IDENTIFIED,
     )
-    viscous_x: float = fact(
+    viscous_x: float = _identified(
         "Viscous friction xi_L, forward, in the model of the speed loops, for the mass in this file.",
         "N s/m",
         (0.0, 2000.0),
-        source=_IDENTIFIED,
     )
-    viscous_y: float = fact(
+    viscous_y: float = _identified(
         "Viscous friction xi_T, sideways, in the model of the speed loops, for the mass in this file.",
         "N s/m",
         (0.0, 2000.0),
-        source=_IDENTIFIED,
     )
-    turn_factor: float = fact(
+    turn_factor: float = _identified(
         "Factor of friction in turns: effective inertia of turns by this file over that of the speed loops' model.",
         "1",
         (0.1, 10.0),
-        source=_IDENTIFIED,
     )
 
-    centre_x: float = fact(
-        "Distance of the centre of mass ahead of the middle, in the model of the speed loops.",
-        "m",
-        (-0.5, 0.5),
-        source=_IDENTIFIED,
+    centre_x: float = _identified(
+        "Distance of the centre of mass ahead of the middle, in the model of the speed loops.", "m", (-0.5, 0.5)
     )
 
     def dead_times(self) -> NDArray[np.float64]:
@@ -291,12 +281,12 @@ class BaseLimits:
 class BaseFriction:
     """What holds the rolling base back; for each wheel alike."""
 
-    wheel_coulomb: float = fact("Coulomb torque F1 of a wheel.", "N m", (0.0, 20.0), source=_CHOSEN)
-    roller_coulomb: float = fact(
-        "Coulomb torque of the rollers of a wheel over their radius, F2 / r.", "N", (0.0, 100.0), source=_CHOSEN
+    wheel_coulomb: float = _chosen("Coulomb torque F1 of a wheel.", "N m", (0.0, 20.0))
+    roller_coulomb: float = _chosen(
+        "Coulomb torque of the rollers of a wheel over their radius, F2 / r.", "N", (0.0, 100.0)
     )
-    viscous_x: float = fact("Viscous friction xi_L, forward.", "N s/m", (0.0, 2000.0), source=_CHOSEN)
-    viscous_y: float = fact("Viscous friction xi_T, sideways.", "N s/m", (0.0, 2000.0), source=_CHOSEN)
+    viscous_x: float = _chosen("Viscous friction xi_L, forward.", "N s/m", (0.0, 2000.0))
+    viscous_y: float = _chosen("Viscous friction xi_T, sideways.", "N s/m", (0.0, 2000.0))
 
 
 @dataclass(frozen=True)

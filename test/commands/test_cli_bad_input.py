@@ -389,6 +389,25 @@ def test_ctrl_c_while_a_program_is_imported_is_no_traceback(words, moment, code,
     assert (child.returncode, said) == (code, lines)
 
 
+@pytest.mark.parametrize("name", ["youbot", "identify_robot", "stop_base"])
+@pytest.mark.parametrize(("place", "ours"), [("lib/youbot_dynamics", True), ("somewhere", False)])
+def test_a_program_of_somebody_else_with_the_name_of_one_of_ours_keeps_ctrl_c(name, place, ours, tmp_path):
+    program = tmp_path / place / name
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        "import signal\nimport youbot_dynamics\nprint(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == (f"{not ours}\n", "")
+
+
 INTERRUPTED = {
     "an import that raises another error": "raise ImportError('as numpy does')",
     "a package that seems to be missing": "raise ModuleNotFoundError(name='rosbags')",

@@ -199,10 +199,10 @@ def test_the_diagnostic_of_the_running_drive_appears_and_warns_over_dds() -> Non
     from geometry_msgs.msg import Twist
     from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
     from rcl_interfaces.srv import SetParameters
-    from ros_processes import Observer, Processes
+    from ros_processes import Observer, Processes, twist_message
     from sensor_msgs.msg import JointState
 
-    from youbot_dynamics.nodes._messages import seconds, twist_message
+    from youbot_dynamics.nodes._messages import seconds
 
     response = dataclasses.asdict(knowing(ROBOT, load_truth(0)).base.response)
     known = [word for name, value in response.items() for word in ("-p", f"robot.base.response.{name}:={value}")]

@@ -29,9 +29,8 @@ from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
-from ros_processes import Observer, environment
+from ros_processes import Observer, environment, twist_message
 
-from youbot_dynamics.nodes._messages import twist_message
 from youbot_dynamics.nodes.local_socket import domain_of_environment
 
 _MATCHED = 5.0  # [s] for a new publisher to be heard

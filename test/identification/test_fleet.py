@@ -489,6 +489,27 @@ def test_another_machine_without_tls_is_refused_unless_it_is_trusted(folder: Pat
     assert asked == [("192.0.2.1", 8786)], "it was asked before it was trusted"
 
 
+class Routed(socket.socket):
+    """Of a machine with the address 192.0.2.5, which lets a program bind any (ip_nonlocal_bind) and reach any."""
+
+    def bind(self, place: object) -> None:
+        pass
+
+    def connect(self, place: object) -> None:
+        pass
+
+    def getsockname(self) -> tuple[str, int]:
+        return "192.0.2.5", 40_000
+
+
+@pytest.mark.parametrize(
+    ("host", "here"), [("192.0.2.5", True), ("127.0.0.1", True), ("127.8.8.8", True), ("192.0.2.1", False)]
+)
+def test_an_address_is_of_this_machine_only_where_it_sends_from_it(host: str, here: bool, monkeypatch) -> None:
+    monkeypatch.setattr(socket, "socket", Routed)
+    assert fleet._on_this_machine(host) is here
+
+
 GREETINGS = {
     "nothing": b"",
     "http": b"HTTP/1.1 400 Bad Request\r\n\r\n" * 3,

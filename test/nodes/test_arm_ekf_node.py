@@ -15,14 +15,14 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
 from geometry_msgs.msg import InertiaStamped, PointStamped  # noqa: E402
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import SetParameters  # noqa: E402
-from ros_processes import PATIENCE, Observer, Processes, end  # noqa: E402
+from ros_processes import PATIENCE, Observer, Processes, end, joint_message  # noqa: E402
 from sensor_msgs.msg import JointState, Temperature  # noqa: E402
 from std_msgs.msg import Float64  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from youbot_dynamics.control.stamp_rhythm import RateLimiter  # noqa: E402
 from youbot_dynamics.estimation.support import Carried, SupportModel  # noqa: E402
-from youbot_dynamics.nodes._messages import joint_message, seconds  # noqa: E402
+from youbot_dynamics.nodes._messages import seconds  # noqa: E402
 
 ARM = [f"arm_joint_{k}" for k in range(1, 6)]
 FINGERS = ["gripper_finger_joint_l", "gripper_finger_joint_r"]

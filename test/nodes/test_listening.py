@@ -16,14 +16,15 @@ from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from geometry_msgs.msg import Twist, TwistStamped  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
 from rclpy.event_handler import PublisherEventCallbacks  # noqa: E402
-from rclpy.serialization import serialize_message  # noqa: E402
+from rclpy.serialization import deserialize_message, serialize_message  # noqa: E402
 from ros_processes import BEST_EFFORT, KEEPING, RELIABLE, Observer, Processes, end  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 
 from youbot_dynamics.commands.identify import recorded
 from youbot_dynamics.nodes._listening import listen, listen_joints  # noqa: E402
-from youbot_dynamics.nodes._messages import odometry_message, stamped_twist, twist_vector  # noqa: E402
+from youbot_dynamics.nodes._messages import stamped_twist, twist_vector  # noqa: E402
 from youbot_dynamics.recording.bag import open_bag  # noqa: E402
+from youbot_dynamics.recording.message_types import odometry_cdr  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -184,7 +185,8 @@ def test_joint_states_are_read_from_their_bytes_and_bytes_that_are_none_are_drop
 @pytest.mark.parametrize("frames", [("", ""), ("odom", "base_footprint"), ("a_frame_of_another_length", "b")])
 @pytest.mark.parametrize("bad", [False, True])
 def test_the_twist_of_an_odometry_is_read_from_its_bytes(frames: tuple[str, str], bad: bool):
-    message = odometry_message(12.5, *frames, np.array([1.0, 2.0, 0.3]), np.array([0.1, -0.2, 0.3]))
+    data = odometry_cdr(12_500_000_000, *frames, np.array([1.0, 2.0, 0.3]), np.array([0.1, -0.2, 0.3]))
+    message = deserialize_message(data, Odometry)
     message.twist.twist.linear.z = math.inf if bad else 7.0
     data = serialize_message(message)
     decoded = stamped_twist(data)

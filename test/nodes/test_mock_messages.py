@@ -14,11 +14,13 @@ pytest.importorskip("rclpy")
 
 from geometry_msgs.msg import Twist  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
+from rclpy.serialization import deserialize_message  # noqa: E402
+from ros_processes import joint_message  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Header  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 
-from youbot_dynamics.nodes._messages import joint_message, pose_vector, seconds, trajectory_knots, values_of  # noqa: E402
+from youbot_dynamics.nodes._messages import pose_vector, seconds, trajectory_knots, values_of  # noqa: E402
 from youbot_dynamics.nodes._mock_arm import ArmTopics, BricsCommands, TrajectoryGoals  # noqa: E402
 from youbot_dynamics.nodes.mock_youbot import report_message  # noqa: E402
 from youbot_dynamics.robot import load_robot  # noqa: E402
@@ -30,6 +32,7 @@ FIXTURE = yaml.safe_load((ROOT / "test" / "support" / "driver_messages.yaml").re
 ROBOT = load_robot()
 SHIFT = 1_700_000_000.0
 LEFT_WHEELS = [0, 2]
+KINDS = {BASE: JointState, ARM: JointState, ODOMETRY: Odometry}
 
 
 def plant(kind: str):
@@ -54,7 +57,8 @@ def passes(kind: str, twist=(0.2, 0.0, 0.0), duration=1.0, **options):
         driver.advance((k + 1) * 0.02)
         found = driver.read()
         assert [channel for channel, _ in found] == FIXTURE["order"]
-        out.append({c: report_message(report, SHIFT, ("odom", "base_footprint")) for c, report in found})
+        messages = {c: report_message(report, SHIFT, ("odom", "base_footprint")) for c, report in found}
+        out.append({c: deserialize_message(data, KINDS[c]) for c, data in messages.items()})
     return out
 
 

@@ -17,13 +17,13 @@ from geometry_msgs.msg import Twist  # noqa: E402
 from nav_msgs.msg import Odometry  # noqa: E402
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import SetParameters  # noqa: E402
-from ros_processes import ROOT, Observer, Processes, end, environment  # noqa: E402
+from ros_processes import ROOT, Observer, Processes, end, environment, joint_message  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Empty, Trigger  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 
-from youbot_dynamics.nodes._messages import joint_message, pose_vector, seconds  # noqa: E402
+from youbot_dynamics.nodes._messages import pose_vector, seconds  # noqa: E402
 from youbot_dynamics.resources import config_path  # noqa: E402
 
 pytestmark = pytest.mark.ros

@@ -17,12 +17,12 @@ from nav_msgs.msg import Odometry  # noqa: E402
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import SetParameters  # noqa: E402
 from rclpy.duration import Duration  # noqa: E402
-from ros_processes import PATIENCE, Observer, Processes, end, environment  # noqa: E402
+from ros_processes import PATIENCE, Observer, Processes, end, environment, twist_message  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Empty, Trigger  # noqa: E402
 
 from youbot_dynamics.commands.identify import recorded
-from youbot_dynamics.nodes._messages import pose_vector, seconds, twist_message  # noqa: E402
+from youbot_dynamics.nodes._messages import pose_vector, seconds  # noqa: E402
 from youbot_dynamics.nodes._topic_graph import endpoints_of  # noqa: E402
 
 pytestmark = pytest.mark.ros

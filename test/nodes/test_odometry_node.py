@@ -21,10 +21,10 @@ from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa:
 from rcl_interfaces.srv import SetParameters  # noqa: E402
 from rclpy.duration import Duration  # noqa: E402
 from roller_drives import twin_drive  # noqa: E402
-from ros_processes import PATIENCE, Observer, Processes  # noqa: E402
+from ros_processes import PATIENCE, Observer, Processes, joint_message  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
 
-from youbot_dynamics.nodes._messages import joint_message, pose_vector, seconds, to_time  # noqa: E402
+from youbot_dynamics.nodes._messages import pose_vector, seconds, to_time  # noqa: E402
 from youbot_dynamics.nodes._runtime import LATCHED_QOS  # noqa: E402
 from youbot_dynamics.robot import load_robot  # noqa: E402
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -211,9 +213,55 @@ def test_a_temporary_folder_that_cannot_hold_sockets_is_refused_and_named(place:
     monkeypatch.setenv("TMPDIR", str(long))
     with pytest.raises(ResourceError, match="folder of the local sockets: got .*xxx/.*too long.* short path"):
         GuardSocket(node())
-    monkeypatch.setenv("TMPDIR", str(place / "absent"))
-    with pytest.raises(ResourceError, match=f"folder of the local sockets: got .*No such file.*{place / 'absent'}"):
-        claim(node(), "base_controller", "wheel_commands")
+
+
+UNUSABLE = {
+    "absent": lambda place: place / "absent",
+    "a file": lambda place: place / "file",
+    "not to be written": lambda place: Path("/proc"),  # not even by root
+}
+
+
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_a_temporary_folder_in_which_nothing_can_be_made_is_named_in_one_line(what: str, place: Path, monkeypatch):
+    (place / "file").touch()
+    folder = UNUSABLE[what](place) / f"youbot_dynamics_{os.getuid()}"
+    monkeypatch.setenv("TMPDIR", str(folder.parent))
+    for step in (check_folder, lambda: claim(node(), "base_controller", "wheel_commands"), lambda: GuardSocket(node())):
+        with pytest.raises(
+            ResourceError, match=f"^folder of the local sockets: got .*{folder}.*or set TMPDIR"
+        ) as caught:
+            step()
+        assert "\n" not in str(caught.value)
+
+
+def test_a_full_disk_is_told_with_the_folder_on_it(place: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    folder = place / f"youbot_dynamics_{os.getuid()}"
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # what is written then fails, as on a full disk
+    try:
+        with pytest.raises(
+            ResourceError, match=f"^folder of the local sockets: got {folder}: .*or set TMPDIR"
+        ) as caught:
+            claim(node(), "base_controller", "wheel_commands")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_process_of_another_container_with_our_number_keeps_its_claim(place: Path) -> None:
+    """Each container numbers its processes from 1, and two may share the folder."""
+    ours = claim(node(), "base_controller", "wheel_commands")
+    file = Path(ours.name)
+    claim(node(), "base_controller", "wheel_commands").close()  # as where a node of ours is gone
+    ours.close()
+    with file.open("w") as theirs:
+        fcntl.flock(theirs, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        theirs.write(f"{os.getpid()} of another container")
+        theirs.flush()
+        with pytest.raises(ResourceError, match=f"another base_controller, process {os.getpid()};"):
+            claim(node(), "base_controller", "wheel_commands")
+    claim(node(), "base_controller", "wheel_commands").close()
 
 
 def test_a_bringup_whose_folder_another_account_has_taken_ends_with_that_line(place: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording.bag import Recording, open_bag
+from youbot_dynamics.recording.bag._source import RosbagsSource
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import jazzy_types, twist_cdr
 
@@ -219,6 +221,27 @@ def test_a_cut_sqlite_bag_is_refused_with_the_way_to_repair_it(tmp_path: Path) -
             with pytest.raises(RecordingError) as caught:
                 open_bag(path).twists("/cmd_vel")
             assert "\n" not in str(caught.value) and "sqlite3 cut.db3 .recover" in str(caught.value)
+
+
+def test_a_sqlite_bag_with_damaged_rows_is_read_once_more_and_then_refused(tmp_path: Path, monkeypatch) -> None:
+    file = sqlite_bag(tmp_path / "rows")
+    with sqlite3.connect(file) as database:
+        database.execute("UPDATE messages SET data = zeroblob(3) WHERE id = 1000")
+    database.close()
+    recording = open_bag(file)
+    passes, read = [], RosbagsSource.messages
+
+    def counted(source: RosbagsSource, topic: str):
+        passes.append(topic)
+        if len(passes) > 9:
+            pytest.fail("it is read again and again")
+        return read(source, topic)
+
+    monkeypatch.setattr(RosbagsSource, "messages", counted)
+    with pytest.raises(RecordingError, match="sqlite3 rows.db3 .recover") as caught:
+        recording.twists("/cmd_vel")
+    assert "\n" not in str(caught.value)
+    assert len(passes) <= 4  # decoder and bytes, of two passes
 
 
 def test_rows_left_in_a_write_ahead_log_are_said(tmp_path: Path) -> None:

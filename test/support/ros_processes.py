@@ -13,18 +13,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import rclpy
+from geometry_msgs.msg import Twist
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from repository import ROOT
+from sensor_msgs.msg import JointState
 
 from youbot_dynamics.nodes import _runtime
-from youbot_dynamics.nodes._messages import seconds
+from youbot_dynamics.nodes._messages import seconds, to_time
 from youbot_dynamics.nodes.processes import node_command
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.warm_up import NODES, use_node
@@ -35,6 +38,29 @@ PATIENCE = 300.0  # [s] for an event: a first start that compiles took 180 s bes
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 KEEPING = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def twist_message(twist: Sequence[float]) -> Twist:
+    """Planar twist (3,) as a message."""
+    message = Twist()
+    message.linear.x, message.linear.y, message.angular.z = (float(value) for value in twist)
+    return message
+
+
+def joint_message(
+    stamp: float,
+    names: Sequence[str],
+    position: Iterable[float] = (),
+    velocity: Iterable[float] = (),
+    effort: Iterable[float] = (),
+) -> JointState:
+    """Joint state with the given fields; the others stay empty."""
+    message = JointState(name=list(names))
+    message.header.stamp = to_time(stamp)
+    # As arrays: rclpy checks each value of a list.
+    message.position, message.velocity = array("d", position), array("d", velocity)
+    message.effort = array("d", effort)
+    return message
 
 
 def environment() -> dict[str, str]:

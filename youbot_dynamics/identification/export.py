@@ -20,6 +20,7 @@ from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.arm_friction import OF_BODY, ConsistentInertia, inertial_parameters
 from youbot_dynamics.identification.finding import BODIES, TWIST_ERROR
 from youbot_dynamics.identification.result import SCHEMA_VERSION, Result
+from youbot_dynamics.identification.thermal import HEAT_CONSTANTS
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Value
 from youbot_dynamics.robot import Robot
@@ -378,12 +379,6 @@ def _put_inertia(link: ElementTree.Element, parameters: Vector) -> None:
 # MuJoCo
 
 _MOTOR = ("torque_constant", "resistance")
-_HEAT = (
-    "winding_housing_resistance",
-    "housing_ambient_resistance",
-    "winding_time_constant",
-    "housing_time_constant",
-)
 _BRISTLES = ("coulomb", "sigma0", "sigma1")
 
 
@@ -413,7 +408,7 @@ def _dcmotor(name: str, geared: GearedMotor, friction: LuGre, identified: set[st
     element = ElementTree.Element("dcmotor", {"name": name, "joint": name, "gear": repr(ratio)})
     element.set("motorconst", f"{motor.torque_constant!r} {motor.torque_constant!r}")
     element.set("resistance", repr(motor.resistance))
-    if identified & set(_HEAT):
+    if identified & set(HEAT_CONSTANTS):
         temperatures = (motor.temperature_coefficient, motor.reference_temperature, motor.ambient_temperature)
         element.set("thermal", _numbers(*_one_node(motor), 0.0, *temperatures))
     coulomb, viscous, sigma0, sigma1, static, stribeck_speed = friction.constants
@@ -443,7 +438,7 @@ def _mujoco_text(result: Result, robot: Robot, head: list[str]) -> str:
         element = _dcmotor(name, motors[k], frictions[k], identified)
         actuator.append(element)
         written = list(_MOTOR)
-        written += [*_HEAT, "temperature_coefficient"] if element.get("thermal") else []
+        written += [*HEAT_CONSTANTS, "temperature_coefficient"] if element.get("thermal") else []
         written += list(_BRISTLES) if element.get("lugre") else []
         own = ", ".join(what for what in written if what not in identified)
         comments.append(

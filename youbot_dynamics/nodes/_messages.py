@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import struct
-from array import array
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from math import cos, isfinite, nan, sin
+from math import isfinite, nan
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose, Twist, TwistStamped
-from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 
 from youbot_dynamics.arrays import Vector
@@ -72,13 +70,6 @@ def stamped_twist(data: bytes) -> tuple[float, Vector] | None:
     return sec + 1e-9 * nanosec, np.array(twist)
 
 
-def twist_message(twist: Sequence[float] | Vector) -> Twist:
-    """Planar twist (3,) as a message."""
-    message = Twist()
-    message.linear.x, message.linear.y, message.angular.z = (float(value) for value in twist)
-    return message
-
-
 def pose_vector(pose: Pose) -> Vector:
     """Planar part (x, y, yaw) of a pose."""
     q = pose.orientation
@@ -116,35 +107,6 @@ def _indices(names: tuple[str, ...], joints: tuple[str, ...]) -> list[int] | Non
     if len(set(names)) < len(names) or not set(joints) <= set(names):
         return None
     return [names.index(name) for name in joints]
-
-
-def joint_message(
-    stamp: float,
-    names: Sequence[str],
-    position: Iterable[float] = (),
-    velocity: Iterable[float] = (),
-    effort: Iterable[float] = (),
-) -> JointState:
-    """Joint state with the given fields; the others stay empty."""
-    message = JointState()
-    message.header.stamp = to_time(stamp)
-    message.name = list(names)
-    # As arrays: rclpy checks each value of a list.
-    message.position, message.velocity = array("d", position), array("d", velocity)
-    message.effort = array("d", effort)
-    return message
-
-
-def odometry_message(stamp: float, frame: str, child: str, pose: Vector, twist: Vector) -> Odometry:
-    """Odometry of a planar base: pose (3,) x, y, yaw in `frame`, twist (3,) in `child`, at a stamp [s]."""
-    message = Odometry()
-    message.header.stamp = to_time(stamp)
-    message.header.frame_id, message.child_frame_id = frame, child
-    message.pose.pose.position.x, message.pose.pose.position.y = float(pose[0]), float(pose[1])
-    half = 0.5 * float(pose[2])
-    message.pose.pose.orientation.z, message.pose.pose.orientation.w = sin(half), cos(half)
-    message.twist.twist = twist_message(twist)
-    return message
 
 
 def values_of(message: JointState, values: Sequence[float], joints: Sequence[str]) -> Vector | None:

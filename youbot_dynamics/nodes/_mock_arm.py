@@ -17,8 +17,9 @@ from std_srvs.srv import Empty
 from trajectory_msgs.msg import JointTrajectory
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.nodes._messages import joint_message, trajectory_knots, values_of
+from youbot_dynamics.nodes._messages import nanoseconds, trajectory_knots, values_of
 from youbot_dynamics.nodes._runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS
+from youbot_dynamics.recording.message_types import joint_state_cdr
 
 # The plants bring in the compiler: 0.2 s of every start.
 if TYPE_CHECKING:
@@ -211,18 +212,20 @@ class ArmTopics:
             self._goals.advance()
         plant = self._driver().plant
         arm = plant.arm
-        stamp = plant.time + shift
-        self._truth.publish(joint_message(stamp, self._joints, arm.position, arm.speed, arm.torque))
+        stamp = nanoseconds(plant.time + shift)
+        self._truth.publish(joint_state_cdr(stamp, self._joints, arm.position, arm.speed, arm.torque))
         if self._motor_sensors:
             voltages = arm.read_voltages()
-            self._voltage.publish(joint_message(voltages.stamp + shift, self._joints, effort=voltages.voltage))
+            at = nanoseconds(voltages.stamp + shift)
+            self._voltage.publish(joint_state_cdr(at, self._joints, effort=voltages.voltage))
         if self._passes % _TEMPERATURE_PASSES == 0:
-            self._true_winding.publish(joint_message(stamp, self._joints, effort=arm.winding))
-            self._true_housing.publish(joint_message(stamp, self._joints, effort=arm.housing))
+            self._true_winding.publish(joint_state_cdr(stamp, self._joints, effort=arm.winding))
+            self._true_housing.publish(joint_state_cdr(stamp, self._joints, effort=arm.housing))
             if self._motor_sensors:
                 measured = arm.read_temperatures()
-                self._winding.publish(joint_message(measured.stamp + shift, self._joints, effort=measured.winding))
-                self._housing.publish(joint_message(measured.stamp + shift, self._joints, effort=measured.housing))
+                at = nanoseconds(measured.stamp + shift)
+                self._winding.publish(joint_state_cdr(at, self._joints, effort=measured.winding))
+                self._housing.publish(joint_state_cdr(at, self._joints, effort=measured.housing))
         self._passes += 1
 
     def _on_command(self, kind: str, message: JointState) -> None:

@@ -39,17 +39,16 @@ class _Reader:
 
     def number(self, kind: str = "I") -> int:
         self.at += -self.at % 4
-        if self.at + 4 > len(self.data):
-            raise _unreadable("a message that ends too early")
-        self.at += 4
-        return int(struct.unpack_from(f"<{kind}", self.data, self.at - 4)[0])
+        return int(struct.unpack(f"<{kind}", self._take(4))[0])
 
     def text(self) -> str:
-        size = self.number()
+        return self._take(self.number()).rstrip(b"\x00").decode("utf-8", "replace")
+
+    def _take(self, size: int) -> bytes:
         if self.at + size > len(self.data):
             raise _unreadable("a message that ends too early")
         self.at += size
-        return self.data[self.at - size : self.at].rstrip(b"\x00").decode("utf-8", "replace")
+        return self.data[self.at - size : self.at]
 
 
 def stamp_text(data: bytes) -> str:
@@ -100,26 +99,20 @@ def _points(reader: _Reader, count: int) -> np.ndarray:
         raise _odd(0, "transforms", head, 1)
     begin = reader.at + -reader.at % 8
     reader.at = begin + 8 * 7
-    names, formats, offsets = ["transforms"], ["(7,)<f8"], [0]
-    expected = [1]
+    fields, expected = [("transforms", "(7,)<f8", 0)], [1]  # names, formats and places; counts
     for part in _PARTS[1:]:
         number = reader.number()
         if number > 1:
             raise _odd(0, part, number, 1)
         expected.append(number)
-        names.append(f"n_{part}")
-        formats.append("<u4")
-        offsets.append(reader.at - 4 - begin)
+        fields.append((f"n_{part}", "<u4", reader.at - 4 - begin))
         if number:
             reader.at += -reader.at % 8
-            names.append(part)
-            formats.append("(6,)<f8")
-            offsets.append(reader.at - begin)
+            fields.append((part, "(6,)<f8", reader.at - begin))
             reader.at += 8 * 6
     end = reader.at - begin
-    names += ["sec", "nanosec", "n_transforms"]
-    formats += ["<i4", "<u4", "<u4"]
-    offsets += [end, end + 4, end + 8]
+    fields += [("sec", "<i4", end), ("nanosec", "<u4", end + 4), ("n_transforms", "<u4", end + 8)]
+    names, formats, offsets = (list(column) for column in zip(*fields, strict=True))
     size = end + 12 + (-(end + 12)) % 8
     layout = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
     received = max(0, min(count, (len(reader.data) - begin + size - end - 8) // size))

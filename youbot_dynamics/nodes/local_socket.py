@@ -66,9 +66,10 @@ def _refusing() -> Iterator[None]:
     try:
         yield
     except OSError as problem:
+        folder = str(_folder())
         raise ResourceError(
             "folder of the local sockets",
-            got=str(problem),
+            got=str(problem) if folder in str(problem) else f"{folder}: {problem}",
             expected=f"one that user {os.getuid()} alone can enter (mode 0700)",
             remedy="let its owner remove it, or set TMPDIR for the whole robot to a folder of yours with a short path",
         ) from None
@@ -122,10 +123,7 @@ def _bound(kind: int, file: str) -> socket.socket:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(file)
         bound = _socket(kind)
-        try:
-            bound.bind(file)
-        except OSError as problem:
-            raise OSError(f"{file}: {problem}") from None
+        bound.bind(file)
         return bound
 
 

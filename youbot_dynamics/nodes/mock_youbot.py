@@ -18,13 +18,14 @@ from std_srvs.srv import Empty, Trigger
 
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.nodes._diagnostics import MEMORY, OK, WARN, Diagnostics, Growth, Status
-from youbot_dynamics.nodes._messages import answer, joint_message, odometry_message, to_time, twist_vector, values_of
+from youbot_dynamics.nodes._messages import answer, nanoseconds, to_time, twist_vector, values_of
 from youbot_dynamics.nodes._mock_arm import ArmTopics
 from youbot_dynamics.nodes._parameters import FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes._runtime import COMMAND_QOS, DRIVER_QOS, STATE_QOS, node_time, run, steady_timer
 from youbot_dynamics.nodes._topic_graph import DISCOVERY, refuse_rivals
 from youbot_dynamics.nodes.local_socket import claim
 from youbot_dynamics.parameters import Parameter, fixed_parameter
+from youbot_dynamics.recording.message_types import joint_state_cdr, odometry_cdr
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.driver_reports import JointReport, OdometryReport
@@ -38,14 +39,12 @@ _STOOD_STILL = 60.0  # [s] without a pass, beyond which the process was stopped 
 _EARLY = 0.25  # of a period by which a pass may come before its time and shift the following ones
 
 
-def report_message(
-    report: JointReport | OdometryReport, shift: float, frames: tuple[str, str]
-) -> JointState | Odometry:
-    """Message of a report; `shift` from the plant's clock to that of the stamps [s], odometry and base frame."""
-    stamp = report.stamp + shift
+def report_message(report: JointReport | OdometryReport, shift: float, frames: tuple[str, str]) -> bytes:
+    """Serialised message of a report; `shift` from the plant's clock to that of the stamps [s], and frames."""
+    stamp = nanoseconds(report.stamp + shift)
     if isinstance(report, JointReport):
-        return joint_message(stamp, report.names, report.position, report.velocity, report.effort)
-    return odometry_message(stamp, *frames, report.pose, report.twist)
+        return joint_state_cdr(stamp, report.names, report.position, report.velocity, report.effort)
+    return odometry_cdr(stamp, *frames, report.pose, report.twist)
 
 
 class _MachineTime:
@@ -353,7 +352,7 @@ class MockYoubot(Node):
         for channel, report in self._driver.read():
             self._publishers_of[channel].publish(report_message(report, shift, frames))
         base = plant.base
-        self._ground_truth.publish(odometry_message(plant.time + shift, *frames, base.pose, base.twist))
+        self._ground_truth.publish(odometry_cdr(nanoseconds(plant.time + shift), *frames, base.pose, base.twist))
         if self._arm is not None:
             self._arm.publish(shift)
 

@@ -26,7 +26,7 @@ from youbot_dynamics.kinematics.planar import covariance_in_space
 from youbot_dynamics.nodes import _messages as messages
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Growth, Status
 from youbot_dynamics.nodes._listening import joint_samples, listen, listen_joints
-from youbot_dynamics.nodes._messages import answer, joint_message, of_joints, seconds, twice
+from youbot_dynamics.nodes._messages import answer, of_joints, seconds, twice
 from youbot_dynamics.nodes._parameters import FIND_ROLLER_PHASES, FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, LATCHED_QOS, STATE_QOS, TF_QOS, node_time, run
 from youbot_dynamics.nodes._topic_graph import endpoints_of
@@ -172,7 +172,7 @@ class OdometryNode(Node):
         phases = None if self._estimator.odometry.phases_lost else self._estimator.found_phases
         if self._phases is not None and phases is not self._published_phases:
             self._published_phases = phases
-            self._phases.publish(joint_message(stamp, self._names, () if phases is None else phases))
+            self._phases.publish(joint_state_cdr(messages.nanoseconds(stamp), self._names, phases))
 
     def _on_imu(self, message: Imu) -> None:
         """Take the yaw rate: angular_velocity.z, of an IMU that is mounted upright."""

@@ -90,7 +90,7 @@ def type_hash_of(type_name: str) -> str:
 
 METADATA_RECORD = "youbot_dynamics"
 
-_LITTLE_ENDIAN = b"\x00\x01\x00\x00"  # encapsulation of CDR, from whose end fields are aligned
+LITTLE_ENDIAN = b"\x00\x01\x00\x00"  # encapsulation of CDR, from whose end fields are aligned
 LAST_STAMP = 2**31 * 1_000_000_000 - 1  # [ns] a header can hold
 
 
@@ -111,7 +111,7 @@ def joint_state_cdr(
 
 def float_cdr(value: float) -> bytes:
     """Serialise a std_msgs/msg/Float64."""
-    return _LITTLE_ENDIAN + struct.pack("<d", value)
+    return LITTLE_ENDIAN + struct.pack("<d", value)
 
 
 def stamped_cdr(stamp_ns: int, frame_id: str, *values: float) -> bytes:
@@ -123,7 +123,7 @@ def stamped_cdr(stamp_ns: int, frame_id: str, *values: float) -> bytes:
 
 def twist_cdr(twist: ArrayLike) -> bytes:
     """Serialise a geometry_msgs/msg/Twist of a twist (3,)."""
-    return _LITTLE_ENDIAN + struct.pack("<6d", *_twist(twist))
+    return LITTLE_ENDIAN + struct.pack("<6d", *_twist(twist))
 
 
 def twist_stamped_cdr(stamp_ns: int, frame_id: str, twist: ArrayLike) -> bytes:
@@ -196,13 +196,13 @@ def _add(data: bytearray, values: ArrayLike, counted: bool = False) -> None:
     if counted:
         data += struct.pack("<I", len(numbers) // 8)
     if numbers:
-        data += bytes(-(len(data) - len(_LITTLE_ENDIAN)) % 8) + numbers
+        data += bytes(-(len(data) - len(LITTLE_ENDIAN)) % 8) + numbers
 
 
 def _head(stamp_ns: int, frame_id: str, *lists: tuple[str, ...]) -> bytearray:
     """Header of a message, and lists of texts after it, filled up to a multiple of 4 bytes."""
     stamp = struct.pack("<iI", *divmod(min(int(stamp_ns), LAST_STAMP), 1_000_000_000))
-    return bytearray(_LITTLE_ENDIAN + stamp + _texts(frame_id, *lists))
+    return bytearray(LITTLE_ENDIAN + stamp + _texts(frame_id, *lists))
 
 
 @lru_cache(maxsize=64)

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.recording.message_types import LITTLE_ENDIAN, joint_state_cdr
 
-_LITTLE_ENDIAN = b"\x00\x01\x00\x00"
 _NAMES_AT = 12  # offset after the encapsulation and the stamp; the frame follows, then the names
 _MOST_LAYOUTS = 8
 
@@ -53,12 +53,12 @@ class _Layout(NamedTuple):
 class JointSamples:
     """Decodes JointState messages of one topic, five times as fast as the general decoder.
 
-    Messages of one topic usually differ only in stamp and values. rosbags decodes the first message of each kind. The
-    offsets of its values follow from the CDR rules and are checked against the result of rosbags. Later messages with
-    the same names and lengths are sliced at these offsets.
+    Messages of one topic usually differ only in stamp and values. The general decoder decodes the first message of each
+    kind. The offsets of its values are found by writing it again, and are checked against that result. Later messages
+    with the same names and lengths are sliced at these offsets.
 
     Args:
-        decode: the general decoder of the bag.
+        decode: the general decoder.
     """
 
     def __init__(self, decode: Callable[[bytes], Any]) -> None:
@@ -71,7 +71,7 @@ class JointSamples:
             if (
                 len(raw) == size
                 and raw[_NAMES_AT : _NAMES_AT + len(head)] == head
-                and raw[:4] == _LITTLE_ENDIAN
+                and raw[:4] == LITTLE_ENDIAN
                 and raw[v_at : v_at + 4] == v_count
                 and raw[e_at : e_at + 4] == e_count
             ):
@@ -84,33 +84,22 @@ class JointSamples:
             for values in (message.position, message.velocity, message.effort)
         ]
         sample = JointSample(tuple(message.name), stamp_of(message), *fields)
-        layout = _layout(bytes(raw), message.header.frame_id, sample)
-        sliced = [raw[start:end] for start, end in layout.spans]
-        if raw[:4] == _LITTLE_ENDIAN and sliced == fields and len(self._layouts) < _MOST_LAYOUTS:
-            self._layouts.append(layout)
+        if raw[:4] == LITTLE_ENDIAN and len(self._layouts) < _MOST_LAYOUTS:
+            layout = _layout(bytes(raw), message.header.frame_id, sample)
+            if [raw[start:end] for start, end in layout.spans] == fields:
+                self._layouts.append(layout)
         return sample
 
 
-def _aligned(offset: int, size: int) -> int:
-    """Round an offset in a message up to a multiple of a size, counted from the end of the encapsulation."""
-    return 4 + -(-(offset - 4) // size) * size
-
-
 def _layout(raw: bytes, frame: str, sample: JointSample) -> _Layout:
-    """Compute the byte offsets of the fields of a message from the CDR rules."""
-    offset = _aligned(_NAMES_AT + 4 + len(frame.encode()) + 1, 4) + 4
-    for name in sample.names:
-        offset = _aligned(offset, 4) + 4 + len(name.encode()) + 1
-    counts, spans = [], []
-    for field in (sample.position, sample.velocity, sample.effort):
-        offset = _aligned(offset, 4)
-        counts.append((offset, raw[offset : offset + 4]))
-        offset += 4
-        start = _aligned(offset, 8) if field else offset
-        offset = start + len(field)
-        spans.append((start, offset))
-    head_end = counts[0][0] + 4
-    return _Layout(sample.names, len(raw), raw[_NAMES_AT:head_end], tuple(counts[1:]), tuple(spans))
+    """Find the byte offsets of the fields of a message: a field ends where a message without the later ones ends."""
+    p, v, e = (np.frombuffer(field) for field in sample[2:])
+    parts = [(None, None, None), (p, None, None), (p, v, None), (p, v, e)]
+    lengths = [len(joint_state_cdr(0, sample.names, *part, frame)) for part in parts]
+    head_end, *ends = (length - 4 * (3 - k) for k, length in enumerate(lengths))  # the later ones have a count of 0
+    counts = tuple((end, raw[end : end + 4]) for end in ends[:2])
+    spans = tuple((end - len(field), end) for end, field in zip(ends, sample[2:], strict=True))
+    return _Layout(sample.names, len(raw), raw[_NAMES_AT : head_end + 4], counts, spans)
 
 
 class _ReadOnlyArrays:

@@ -21,7 +21,7 @@ from youbot_dynamics.parameters import Parameter, Value, check_names, fact, fact
 from youbot_dynamics.resources import config_path
 from youbot_dynamics.robot import PREFIX, Robot, load_robot
 from youbot_dynamics.robot_arm import ArmJoint
-from youbot_dynamics.robot_base import WHEELS, BaseGeometry
+from youbot_dynamics.robot_base import WHEELS, BaseGeometry, kinematics_of
 
 Four: TypeAlias = tuple[float, ...]
 Each: TypeAlias = tuple[float, ...]
@@ -190,12 +190,7 @@ class BaseTruth:
 
     def mecanum(self) -> MecanumBase:
         """True kinematics; where the contact wanders, their mean."""
-        if self.wheel_distance > 0.0:
-            errors = self.wheel_radius_error[: len(self.drive_angles)]
-            return MecanumBase.omni_circle(self.wheel_radius, self.wheel_distance, self.drive_angles, errors)
-        return MecanumBase.rectangular(
-            self.wheel_radius, self.half_length, self.half_width, self.lateral_factor, self.wheel_radius_error
-        )
+        return kinematics_of(self, self.lateral_factor, self.wheel_radius_error[: len(self.drive_angles)])
 
     def wander_scale(self) -> float:
         """Sideways part of a row over that of an ideal roller in its middle; its mean is then the lateral factor.

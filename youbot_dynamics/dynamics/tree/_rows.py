@@ -210,14 +210,11 @@ def solve_derivatives(dq: Vector, dv: Vector, matrix: Vector) -> bool:
         return False
     column = np.empty(nv)
     for c in range(nv):
-        for row in range(nv):
-            column[row] = -dq[row, c]
-        solve(factors, nv, column)
-        dq[:, c] = column
-        for row in range(nv):
-            column[row] = -dv[row, c]
-        solve(factors, nv, column)
-        dv[:, c] = column
+        for slopes in (dq, dv):
+            for row in range(nv):
+                column[row] = -slopes[row, c]
+            solve(factors, nv, column)
+            slopes[:, c] = column
         column[:] = 0.0
         column[c] = 1.0
         solve(factors, nv, column)

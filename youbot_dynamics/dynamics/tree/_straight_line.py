@@ -77,23 +77,17 @@ class StraightLine:
     kernels: ModuleType  # the generated module; its functions of one state check only that the result is finite
     shape: tuple[int]  # of q, v and tau of one state
 
-    def forward_dynamics(self, q: Any, v: Any, tau: Any) -> Vector | None:
-        """Accelerations (nv,) of plain arrays q, v, tau (nv,); None if the arguments need the full checks."""
-        if not _plain(q, v, tau, self.shape):
-            return None
-        if not HAVE_NUMBA:
-            q, v, tau = _lists(q, v, tau)
-        out = np.empty(self.shape)
-        return out if self.kernels.forward_dynamics(q, v, tau, self.parameters, out) else None
+    def at(self, name: str, q: Any, v: Any, last: Any) -> Vector | None:
+        """Result of a kernel for plain arrays q, v and tau or a (nv,); None if the arguments need the full checks.
 
-    def inverse_dynamics(self, q: Any, v: Any, a: Any) -> Vector | None:
-        """Torques (nv,) of plain arrays q, v, a (nv,); None if the arguments need the full checks."""
-        if not _plain(q, v, a, self.shape):
+        It is (nv,), or for `derivatives` (3, nv, nv).
+        """
+        if not _plain(q, v, last, self.shape):
             return None
         if not HAVE_NUMBA:
-            q, v, a = _lists(q, v, a)
-        out = np.empty(self.shape)
-        return out if self.kernels.inverse_dynamics(q, v, a, self.parameters, out) else None
+            q, v, last = _lists(q, v, last)
+        out = np.empty((3, *self.shape, *self.shape) if name == "derivatives" else self.shape)
+        return out if getattr(self.kernels, name)(q, v, last, self.parameters, out) else None
 
     def mass_matrix(self, q: Any) -> Vector | None:
         """Mass matrix (nv, nv) of a plain array q (nv,); None if it needs the full checks."""
@@ -103,18 +97,6 @@ class StraightLine:
             (q,) = _lists(q)
         out = np.empty((*self.shape, *self.shape))
         return out if self.kernels.mass_matrix(q, self.parameters, out) else None
-
-    def derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Vector, Vector, Vector] | None:
-        """Derivatives, each (nv, nv), of plain arrays q, v, tau (nv,); None if the arguments need the full checks."""
-        if not _plain(q, v, tau, self.shape):
-            return None
-        if not HAVE_NUMBA:
-            q, v, tau = _lists(q, v, tau)
-        slopes = np.empty((3, *self.shape, *self.shape))
-        if not self.kernels.derivatives(q, v, tau, self.parameters, slopes):
-            return None
-        dq, dv, dtau = slopes
-        return dq, dv, dtau
 
     def rows(self, name: str) -> Callable[..., None]:
         """Kernel for rows of states, by its base name: compiled loops, or array operations on columns without numba."""

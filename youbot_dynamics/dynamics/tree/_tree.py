@@ -212,7 +212,7 @@ class Tree(MadeOfArguments):
         Source: systems 20, 26; D-002-4.
         """
         program = self._program if external is None else None
-        if program is not None and (answer := program.inverse_dynamics(q, v, a)) is not None:
+        if program is not None and (answer := program.at("inverse_dynamics", q, v, a)) is not None:
             return answer
         positions, (speeds, accelerations), wrenches, single = self._states(q, {"v": v, "a": a}, external)
         tau = np.empty_like(speeds)
@@ -231,7 +231,7 @@ class Tree(MadeOfArguments):
         Source: Featherstone 2008, chapter 7; document 002 (A.20)-(A.22); D-002-6, D-002-7.
         """
         program = self._program if external is None else None
-        if program is not None and (answer := program.forward_dynamics(q, v, tau)) is not None:
+        if program is not None and (answer := program.at("forward_dynamics", q, v, tau)) is not None:
             return answer
         positions, (speeds, torques), wrenches, single = self._states(q, {"v": v, "tau": tau}, external)
         out = np.empty_like(speeds)
@@ -304,8 +304,8 @@ class Tree(MadeOfArguments):
         Source: system 8; D-001-2.
         """
         program = self._program if external is None else None
-        if program is not None and (answer := program.derivatives(q, v, tau)) is not None:
-            return answer
+        if program is not None and (answer := program.at("derivatives", q, v, tau)) is not None:
+            return answer[0], answer[1], answer[2]
         positions, (speeds, torques), wrenches, single = self._states(q, {"v": v, "tau": tau}, external)
         slopes = np.zeros((3, len(positions), self.nv, self.nv))
         dq, dv, matrix = slopes

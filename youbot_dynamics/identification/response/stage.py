@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -120,20 +121,9 @@ def _held_out(drive: DriveSignals, dynamics: MecanumDynamics, delays: Vector, na
     c, s = math.cos(turn), math.sin(turn)
     moved = modelled - modelled[0]
     moved[:, :2] = moved[:, :2] @ np.array([[c, s], [-s, c]])
-    modelled = moved + measured[0]
-    return tuple(
-        FitCurve(
-            title=f"Second half {label}, {name}",
-            quantity="position" if axis < 2 else "heading",
-            unit=unit,
-            time=time,
-            measured=measured[:, axis],
-            modelled=modelled[:, axis],
-            modelled_is="predicted from the commands by a fit of the first half",
-            held_out=True,
-        )
-        for axis, (label, unit) in enumerate(_AXES)
-    )
+    predicted = "predicted from the commands by a fit of the first half"
+    curves = _axis_curves("Second half", name, predicted, time, measured, moved + measured[0])
+    return tuple(dataclasses.replace(curve, held_out=True) for curve in curves)
 
 
 def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurve, ...]:
@@ -141,18 +131,28 @@ def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurv
     assert response.base is not None
     modelled = response.base.path(drive.sent, drive.twists, drive.stamps)
     measured = drive.poses - drive.poses[0] + modelled[0]
+    alone, why = "model run on the commands alone", "differences come from varying friction, slip or geometry."
+    curves = _axis_curves("Response", name, alone, drive.stamps - drive.stamps[0], measured, modelled)
+    caption = f"The model uses the commands and no measurement; {why}"
+    return tuple(
+        dataclasses.replace(curve, whiteness=whiteness(drive.stamps, residuals), caption=caption)
+        for curve, residuals in zip(curves, (measured - modelled).T, strict=True)
+    )
+
+
+def _axis_curves(
+    title: str, name: str, modelled_is: str, time: Vector, measured: Vector, modelled: Vector
+) -> tuple[FitCurve, ...]:
+    """Measured and modelled poses (s, 3) over times (s,), axis by axis."""
     return tuple(
         FitCurve(
-            title=f"Response {label}, {name}",
+            title=f"{title} {label}, {name}",
             quantity="position" if axis < 2 else "heading",
             unit=unit,
-            time=drive.stamps - drive.stamps[0],
+            time=time,
             measured=measured[:, axis],
             modelled=modelled[:, axis],
-            modelled_is="model run on the commands alone",
-            whiteness=whiteness(drive.stamps, measured[:, axis] - modelled[:, axis]),
-            caption="The model uses the commands and no measurement; differences come from varying friction, slip "
-            "or geometry.",
+            modelled_is=modelled_is,
         )
         for axis, (label, unit) in enumerate(_AXES)
     )

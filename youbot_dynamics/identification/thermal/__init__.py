@@ -1,10 +1,11 @@
 """Electrical and thermal constants of a motor."""
 
 from youbot_dynamics.identification.thermal._armature import Armature, identify_armature
-from youbot_dynamics.identification.thermal._fit import Heat, HeatRun, identify_heat
+from youbot_dynamics.identification.thermal._fit import HEAT_CONSTANTS, Heat, HeatRun, identify_heat
 
 __all__ = [
     "Armature",
+    "HEAT_CONSTANTS",
     "Heat",
     "HeatRun",
     "identify_armature",

@@ -35,6 +35,13 @@ from youbot_dynamics.identification.least_squares import (
 )
 from youbot_dynamics.identification.thermal._armature import EXPLAINS, GAIN
 
+# Thermal estimates that are robot parameters.
+HEAT_CONSTANTS = (
+    "winding_housing_resistance",
+    "housing_ambient_resistance",
+    "winding_time_constant",
+    "housing_time_constant",
+)
 COPPER = 0.00393  # [1/K] handbook value
 _NO_TEMPERATURE = (
     "the recording holds neither a motor temperature nor a motor voltage, which gives the winding temperature through "

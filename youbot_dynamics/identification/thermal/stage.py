@@ -19,7 +19,7 @@ from youbot_dynamics.identification.reading import Opened, find_topic, times_of
 from youbot_dynamics.identification.signals import NO_EFFORT, recorded_arm
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.identification.thermal._armature import Armature, identify_armature, winding_from_voltage
-from youbot_dynamics.identification.thermal._fit import Heat, HeatRun, identify_heat
+from youbot_dynamics.identification.thermal._fit import HEAT_CONSTANTS, Heat, HeatRun, identify_heat
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.robot import Robot
 
@@ -168,13 +168,6 @@ def _filled(table: Vector) -> Vector:
 
 
 STAGE = "thermal"
-# Names of the thermal estimates that are robot parameters.
-_PARAMETERS = (
-    "winding_housing_resistance",
-    "housing_ambient_resistance",
-    "winding_time_constant",
-    "housing_time_constant",
-)
 _COLD_ERROR = 0.02  # relative error of a cold resistance from the first windows
 _UNMEASURED_ERROR = 0.05  # relative error of a resistance at an unknown winding temperature, equal to 12 K
 _AIR_RANGE = 5.0  # largest difference of an unknown air temperature from the reference [K]
@@ -251,7 +244,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         findings.append(Finding(f"robot.arm.{name}.motor.torque_constant", constant, rows, "", explained))
         heat = identify_heat(runs, coefficient=coefficient / at_ambient, resistance=resistance)
         for estimate in (*heat.ratios, *heat.constants):
-            prefix = "robot.arm" if estimate.name in _PARAMETERS else "arm"
+            prefix = "robot.arm" if estimate.name in HEAT_CONSTANTS else "arm"
             path = f"{prefix}.{name}.motor.{estimate.name}"
             findings.append(Finding(path, estimate, details={"residual": heat.residual}))
         if heat.disagreeing:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Flags, Vector
-from youbot_dynamics.recording.message_types import IMU, JOINT_STATE, ODOMETRY, POSE_STAMPED, TRANSFORM_STAMPED, TWIST
+from youbot_dynamics.recording import message_types as types
 from youbot_dynamics.recording.series import stamp_of
 
 IntArray = NDArray[np.int64]
@@ -24,7 +24,6 @@ RowOf = Callable[[Any], tuple[Key, Sequence[float]]]  # key and numbers of a mes
 _INTERFACES = ("position", "velocity", "effort")
 _AT_ONCE = 4096  # messages decoded together
 _MOST_LAYOUTS = 8  # of messages of one size
-_LITTLE_ENDIAN = b"\x00\x01\x00\x00"
 _HEAD, _STAMPED_HEAD = 4, 12  # bytes before the numbers: encapsulation; and stamp
 _MARK = 0.123456789  # written in place of a number to find it; as a length it is too large for any message
 
@@ -82,7 +81,7 @@ def _decoded(
         left, known = np.flatnonzero(sizes == size), layouts.setdefault(int(size), [])
         for number in range(_MOST_LAYOUTS):
             # Only for many messages: the search decodes one for each 8 bytes.
-            if number == len(known) and len(left) >= size and raw[int(left[0])][:4] == _LITTLE_ENDIAN:
+            if number == len(known) and len(left) >= size and raw[int(left[0])][:4] == types.LITTLE_ENDIAN:
                 known.append(_find_layout(bytes(raw[int(left[0])]), decode, row_of, stamped))
             if number == len(known) or not len(left):
                 break
@@ -195,7 +194,7 @@ def joint_layouts(messages: Messages, type_name: str) -> tuple[list[JointLayout]
     """
 
     def row_of(message: Any) -> tuple[Key, Sequence[float]]:
-        if type_name == JOINT_STATE:
+        if type_name == types.JOINT_STATE:
             names, fields = message.name, [message.position, message.velocity, message.effort]
         else:
             joints = [dict(zip(one.interface_names, one.values, strict=False)) for one in message.interface_values]
@@ -232,12 +231,12 @@ def twist_columns(messages: Messages, type_name: str) -> tuple[IntArray, IntArra
     """
 
     def row_of(message: Any) -> tuple[Key, Sequence[float]]:
-        if type_name == IMU:
+        if type_name == types.IMU:
             return (), (nan, nan, message.angular_velocity.z)
-        twist = message.twist.twist if type_name == ODOMETRY else message.twist if stamped else message
+        twist = message.twist.twist if type_name == types.ODOMETRY else message.twist if stamped else message
         return (), (twist.linear.x, twist.linear.y, twist.angular.z)
 
-    stamped = type_name != TWIST
+    stamped = type_name != types.TWIST
     return _tables(messages, row_of, stamped).get((), _no_rows(3))
 
 
@@ -271,9 +270,9 @@ def pose_columns(messages: Messages, type_name: str) -> tuple[set[str], IntArray
     """
 
     def row_of(message: Any) -> tuple[Key, Sequence[float]]:
-        if type_name == TRANSFORM_STAMPED:
+        if type_name == types.TRANSFORM_STAMPED:
             return (message.child_frame_id,), _place_row(message.transform.translation, message.transform.rotation)
-        pose = message.pose if type_name == POSE_STAMPED else message.pose.pose
+        pose = message.pose if type_name == types.POSE_STAMPED else message.pose.pose
         return (), _place_row(pose.position, pose.orientation)
 
     tables = _tables(messages, row_of, True)

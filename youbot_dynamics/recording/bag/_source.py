@@ -163,9 +163,9 @@ class RosbagsSource:
     @contextmanager
     def _reader(self) -> Iterator[Reader1 | Reader2]:
         Reader1, Reader2 = rosbags_readers()
-        with ALLOWANCE.of(checked_size(self.path)):
-            with Reader1(self.path) if self.path.suffix == ".bag" else Reader2(self.path) as reader:
-                yield reader
+        kind: Any = Reader1 if self.path.suffix == ".bag" else Reader2
+        with ALLOWANCE.of(checked_size(self.path)), kind(self.path) as reader:
+            yield reader
 
     def _unread_log(self) -> str:
         """Report rows that a killed recorder left in the write-ahead log, which rosbags does not read."""
