@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from youbot_dynamics.identification.reading import Options as Options
     from youbot_dynamics.kinematics.mecanum import MecanumBase as MecanumBase
     from youbot_dynamics.kinematics.planar import integrate as integrate
-    from youbot_dynamics.messages import write_bag as write_bag
+    from youbot_dynamics.messages.drive_bag import write_bag as write_bag
     from youbot_dynamics.report import write_outputs as write_outputs
     from youbot_dynamics.robot import Robot as Robot
     from youbot_dynamics.robot import load_robot as load_robot
@@ -63,7 +63,7 @@ _MODULES = {
     "load_arm_truth": "simulation.truth",
     "load_robot": "robot",
     "load_truth": "simulation.truth",
-    "write_bag": "messages",
+    "write_bag": "messages.drive_bag",
     "write_outputs": "report",
 }
 

@@ -22,7 +22,7 @@ from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.motor_heat import ArmTemperatures
 from youbot_dynamics.estimation.replay import ArmLog, ArmReplay, MotorReadings, replay_arm
 from youbot_dynamics.estimation.support import Carried, SupportModel
-from youbot_dynamics.messages import ArmMessages
+from youbot_dynamics.messages.arm import ArmMessages
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, jazzy_types

@@ -20,7 +20,7 @@ from youbot_dynamics.identification.signals import even_stamps
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.kinematics.roller_phase import RollingWheels, mean_factor
-from youbot_dynamics.messages import write_bag
+from youbot_dynamics.messages.drive_bag import write_bag
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.simulation.scenario import drive as drive_lock_step
 from youbot_dynamics.simulation.youbot import BaseOnly

@@ -15,8 +15,7 @@ from youbot_dynamics.control.trajectory import Trajectory, read_program
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.pipeline._pipeline import Options
-from youbot_dynamics.messages import write_bag
-from youbot_dynamics.messages._drive_bag import EPOCH
+from youbot_dynamics.messages.drive_bag import EPOCH, write_bag
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot, robot_from_values, robot_table, values_of

@@ -12,7 +12,7 @@ from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.identification.comparison import PathComparison
 from youbot_dynamics.identification.pipeline import Identification, compare, identify
 from youbot_dynamics.identification.reading import Options
-from youbot_dynamics.messages import write_bag
+from youbot_dynamics.messages.drive_bag import write_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, joint_state_cdr
 from youbot_dynamics.resources import program_path

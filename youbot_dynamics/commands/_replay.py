@@ -29,7 +29,7 @@ from youbot_dynamics.identification.reading import (
     times_of,
 )
 from youbot_dynamics.identification.signals import excess_of_angles
-from youbot_dynamics.messages import ArmMessages, Message
+from youbot_dynamics.messages.arm import ArmMessages, Message
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Value, check_names, settings_from_values, settings_table
 from youbot_dynamics.recording.bag import Recording

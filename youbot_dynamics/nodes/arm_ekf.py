@@ -21,7 +21,7 @@ from youbot_dynamics.estimation.arm_health import Finding
 from youbot_dynamics.estimation.arm_settings import ArmSettings
 from youbot_dynamics.estimation.payload import PayloadBelief
 from youbot_dynamics.estimation.support import SIDES, Support, support_findings
-from youbot_dynamics.messages import ArmMessages
+from youbot_dynamics.messages.arm import ArmMessages
 from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes._listening import listen_joints
 from youbot_dynamics.nodes._messages import answer
