@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +23,7 @@ from youbot_dynamics.recording.message_types import (
     TWIST,
     TWIST_STAMPED,
 )
-from youbot_dynamics.recording.series import JointSeries
+from youbot_dynamics.recording.series import JointSeries, PoseSeries, TwistSeries
 from youbot_dynamics.recording.text_log import TextLog, read_text_log
 from youbot_dynamics.robot import Robot
 
@@ -351,11 +352,13 @@ class Source:
     lost: str  # what could not be read, "" if nothing
 
 
-_SERIES_KEPT = 30_000_000  # bytes of the joint states that are put together once; the columns of a bag are more
+_SERIES_KEPT = 30_000_000  # bytes of the series that are put together once; the columns of a bag are more
+
+_Series = TypeVar("_Series", JointSeries, TwistSeries, PoseSeries)
 
 
 class _ReadOnce(Recording):
-    """A bag from which many stages ask for the same joint states: small ones are put together once.
+    """A bag from which many stages ask for the same series: small ones are put together once.
 
     It can forget what it has decoded: a long bag would otherwise fill the memory while the stages fit.
     """
@@ -367,20 +370,32 @@ class _ReadOnce(Recording):
     def forget(self) -> None:
         """Decode again what is asked for from now on."""
         self._decoded.clear()
-        self._series: dict[tuple[str, tuple[str, ...]], JointSeries] = {}
+        self._series: dict[tuple[object, ...], Any] = {}
         self._room = _SERIES_KEPT
 
     def joint_states(self, topic: str, joints: Sequence[str]) -> JointSeries:
         """As `Recording.joint_states`."""
-        key = topic, tuple(joints)
-        series = self._series.get(key)
-        if series is None:
-            series = super().joint_states(topic, joints)
+        return self._once(super().joint_states, topic, tuple(joints))
+
+    def twists(self, topic: str) -> TwistSeries:
+        """As `Recording.twists`."""
+        return self._once(super().twists, topic)
+
+    def poses(self, topic: str) -> PoseSeries:
+        """As `Recording.poses`."""
+        return self._once(super().poses, topic)
+
+    def _once(self, read: Callable[..., _Series], *given: object) -> _Series:
+        key = read.__name__, *given
+        if key not in self._series:
+            series = read(*given)
             size = sum(value.nbytes for value in vars(series).values() if isinstance(value, np.ndarray))
-            if size <= self._room:
-                self._room -= size
-                self._series[key] = series
-        return series
+            if size > self._room:
+                return series
+            self._room -= size
+            self._series[key] = series
+        kept: _Series = self._series[key]
+        return kept
 
 
 @dataclass(frozen=True, eq=False)
