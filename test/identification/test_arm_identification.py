@@ -380,8 +380,8 @@ def test_coarse_encoders_hide_no_friction_although_short_windows_show_their_step
 
 @pytest.mark.parametrize(("value", "error", "used"), [(-0.89, 0.14, False), (-1.42, 0.34, False), (9.0, 0.2, True)])
 def test_a_scale_that_may_be_zero_is_none_and_a_large_one_counts(value, error, used):
-    scale = Estimate("joint_3_scale", "1", value, error, (value - 2.0 * error, value + 2.0 * error), "identified")
-    delay = Estimate("effort_delay", "s", 0.0, 1e-4, (-2e-4, 2e-4), "identified")
+    scale = Estimate("joint_3_scale", "1", value, error, (value - 2.0 * error, value + 2.0 * error))
+    delay = Estimate("effort_delay", "s", 0.0, 1e-4, (-2e-4, 2e-4))
     fit = SimpleNamespace(half_width=lambda standard_error: 2.0 * standard_error)
     assert _determined(fit, (scale, delay)) == (used, True)
 

@@ -21,7 +21,6 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._joint_fit import (
-    AGAINST,
     JointFit,
     joint_fit,
     refused_joint,
@@ -46,7 +45,7 @@ from youbot_dynamics.identification.arm_friction._rows import (
     joint_solution,
 )
 from youbot_dynamics.identification.arm_friction._windows import shortest
-from youbot_dynamics.identification.least_squares import Estimate, Fit
+from youbot_dynamics.identification.least_squares import Estimate, Fit, Kind, Reason
 from youbot_dynamics.identification.signals import ArmSignals
 
 # Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], for which
@@ -144,9 +143,10 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
 
     def with_other_errors(found: ArmFriction) -> ArmFriction:
         found = _with_shape_errors(_with_reading_errors(found, recordings))
-        reason = (
+        reason = Reason(
+            Kind.OTHER_EXPLANATION,
             f"the efforts are {1e3 * found.late:.0f} ms behind the motion, which looks like viscous friction: remove "
-            "the filter of the efforts, or check the stamps"
+            "the filter of the efforts, or check the stamps",
         )
         return _refuse_estimates(found, {f"{joint.name}_viscous": reason for joint in found.joints if found.late})
 
@@ -168,7 +168,7 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
         identification = finer
 
 
-def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, str]:
+def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, Reason]:
     """Names of identified values in `finer` that differ from those in `coarser`, with the reason to refuse them.
 
     Combinations of inertial parameters of a tree are not included, because other windows may determine other
@@ -193,14 +193,20 @@ def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, str
             result = (
                 f"give {estimate.value:.3g} {estimate.unit}" if math.isfinite(estimate.value) else "do not determine it"
             )
-            reasons[finer_estimate.name] = (
+            reasons[finer_estimate.name] = Reason(
+                Kind.OTHER_EXPLANATION,
                 f"windows of +-{1e3 * coarser.model.half_width:.0f} ms {result}, windows of "
                 f"+-{1e3 * finer.model.half_width:.0f} ms give {finer_estimate.value:.3g}; needed: a higher rate of "
-                "readings, or slower motion"
+                "readings, or slower motion",
             )
     return reasons
 
 
+_COARSE = Reason(
+    Kind.OTHER_EXPLANATION,
+    "it depends on the steps of the readings: one more step of the angles, and twice the steps of the efforts, change "
+    "it too much; needed: finer readings, or faster motion",
+)
 _FEW_LEVELS, _RARE = 2, 0.05  # efforts of a joint in one direction, and the share of readings that does not count
 
 
@@ -221,14 +227,10 @@ def _with_reading_errors(identification: ArmFriction, recordings: Sequence[ArmSi
         double = np.where(torque_step > 0.0, 2.0 * torque_step, 1.0)
         torque = np.where(torque_step > 0.0, double * np.round(signals.torque / double), signals.torque)
         coarser.append(dataclasses.replace(signals, position=signals.position + error, torque=torque))
-    reason = (
-        "it depends on the steps of the readings: one more step of the angles, and twice the steps of the efforts, "
-        "change it too much; needed: finer readings, or faster motion"
-    )
-    found, joints = _with_window_errors(identification, _identify(coarser, identification.model), reason), []
+    found, joints = _with_window_errors(identification, _identify(coarser, identification.model), _COARSE), []
     for joint, rounding in zip(found.joints, _lasting_rounding(recordings), strict=True):
         shifted = {level.name: level.value + rounding for level in (*joint.estimates[:1], *joint.totals)}
-        joints.append(joint.widened(found.fit, shifted, reason) if found.fit is not None and rounding else joint)
+        joints.append(joint.widened(found.fit, shifted, _COARSE) if found.fit is not None and rounding else joint)
     return dataclasses.replace(found, joints=tuple(joints))
 
 
@@ -266,12 +268,12 @@ def _smallest_change(readings: Vector) -> Vector:
     return np.where(np.isfinite(smallest), smallest, 0.0)
 
 
-def _with_window_errors(identification: ArmFriction, finer: ArmFriction, reason: str = "") -> ArmFriction:
+def _with_window_errors(identification: ArmFriction, finer: ArmFriction, reason: Reason | None = None) -> ArmFriction:
     """The identification with the change in another fit, as by shorter windows, added to each value's error.
 
     `reason`, if given, is that of a refusal; otherwise the other fit and the width of the interval give it.
     """
-    if identification.fit is None or (finer.fit is None and not reason):
+    if identification.fit is None or (finer.fit is None and reason is None):
         return identification
     joints = []
     values = {estimate.name: estimate.value for joint in finer.joints for estimate in joint.estimates}
@@ -280,7 +282,8 @@ def _with_window_errors(identification: ArmFriction, finer: ArmFriction, reason:
     first = len(finer.values) - len(PARTS) * len(rows)
     for joint in identification.joints:
         if finer.fit is None or joint.name not in rows:  # refused by the other fit
-            joints.append(refused_joint(joint.name, reason) if reason and joint.windows else finer[joint.name])
+            refused = None if reason is None or not joint.windows else refused_joint(joint.name, reason)
+            joints.append(refused or finer[joint.name])
             continue
         k, row = rows[joint.name]
         for total in joint.totals:
@@ -327,19 +330,15 @@ def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
     return dataclasses.replace(identification, joints=tuple(joints))
 
 
-def _refuse_estimates(identification: ArmFriction, refusals: Mapping[str, str]) -> ArmFriction:
+def _refuse_estimates(identification: ArmFriction, refusals: Mapping[str, Reason]) -> ArmFriction:
     """The identification with the estimates in `refusals` and the total friction of their joints refused."""
 
-    def refused(estimates: Sequence[Estimate], default: str = "") -> tuple[Estimate, ...]:
-        reasons = [refusals.get(estimate.name, default) for estimate in estimates]
-        return tuple(
-            estimate.refused(reason) if reason and estimate.identified else estimate
-            for estimate, reason in zip(estimates, reasons, strict=True)
-        )
+    def refused(estimates: Sequence[Estimate], default: Reason | None = None) -> tuple[Estimate, ...]:
+        return tuple(one.refused_if_identified(refusals.get(one.name, default)) for one in estimates)
 
     joints = []
     for joint in identification.joints:
-        reason = next((refusals[estimate.name] for estimate in joint.estimates if estimate.name in refusals), "")
+        reason = next((refusals[estimate.name] for estimate in joint.estimates if estimate.name in refusals), None)
         joints.append(
             dataclasses.replace(joint, estimates=refused(joint.estimates), totals=refused(joint.totals, reason))
         )
@@ -349,21 +348,21 @@ def _refuse_estimates(identification: ArmFriction, refusals: Mapping[str, str]) 
 def _identify(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmFriction:
     """Identification with the windows and Stribeck curves of the model."""
     windows = model.windows(recordings)
-    refused = {name: joint_refusal(recordings, windows, j) for j, name in enumerate(model.joint_names)}
-    if all(refused.values()):
-        return ArmFriction(model, tuple(refused_joint(*name_and_reason) for name_and_reason in refused.items()))
     names = model.joint_names
-    rows = tuple(row for row in joint_rows(model, windows) if not refused[names[row.joint]])
-    identification = _identify_joints(
-        model, {name: refused_joint(name, reason) for name, reason in refused.items() if reason}, rows
-    )
+    reasons = [joint_refusal(recordings, windows, j) for j in range(len(names))]
+    refused = {name: reason for name, reason in zip(names, reasons, strict=True) if reason is not None}
+    excluded = {name: refused_joint(name, reason) for name, reason in refused.items()}
+    if len(excluded) == len(names):
+        return ArmFriction(model, tuple(excluded.values()))
+    rows = tuple(row for row in joint_rows(model, windows) if names[row.joint] not in refused)
+    identification = _identify_joints(model, excluded, rows)
     correct_sign = {scale.name.removesuffix("_scale") for scale in identification.readings if scale.value > -1.0}
-    wrong_sign = {joint.name: AGAINST for joint in identification.joints if joint["coulomb"].reason == AGAINST}
-    wrong_sign = {name: reason for name, reason in wrong_sign.items() if name not in correct_sign}
+    fitted = {joint.name: joint["coulomb"].reason for joint in identification.joints if joint.name not in correct_sign}
+    wrong_sign = {name: one for name, one in fitted.items() if one and one.kind is Kind.WRONG_SIGNALS}
     if model.tree is None or not wrong_sign or len(wrong_sign) == len(rows):
         return identification
     # Joints with the wrong sign bias the bodies, which all joints share.
-    excluded = {name: refused_joint(name, reason) for name, reason in (refused | wrong_sign).items() if reason}
+    excluded |= {name: refused_joint(name, reason) for name, reason in wrong_sign.items()}
     return _identify_joints(model, excluded, tuple(row for row in rows if names[row.joint] not in wrong_sign))
 
 
@@ -413,7 +412,7 @@ def _solve(
             rows = tuple(row.linearised(base.columns, values, scales[k]) for k, row in enumerate(rows))
             fit = joint_solution(rows, model, base, offsets, scaled)
     except IdentificationError as problem:
-        reason = f"only {problem.got}; needed: {problem.expected}"
+        reason = Reason(Kind.TOO_LITTLE_DATA, f"only {problem.got}; needed: {problem.expected}")
         joints = tuple(excluded.get(name) or refused_joint(name, reason) for name in model.joint_names)
         return ArmFriction(model, joints, base=base, rows=rows)
     values = np.nan_to_num([estimate.value for estimate in fit.estimates])

@@ -10,15 +10,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from youbot_dynamics.identification.arm_friction._rows import PARTS, JointRows, stribeck_share
-from youbot_dynamics.identification.least_squares import Estimate, Fit, Unknown, judge, undetermined
+from youbot_dynamics.identification.least_squares import Estimate, Fit, Kind, Reason, Unknown, judge, undetermined
 
-AGAINST = "the efforts of this joint have the wrong sign relative to its friction: check their sign"
-
-_CONSTANT = "the joint slid at one speed only, which determines only the total friction there; needed: two speeds"
-_ONE_DIRECTION = "the joint slid in one direction only, so weight and friction look the same; needed: both directions"
-_DECREASING = "friction decreases with speed and no Stribeck curve explains it: friction at low speed is unknown"
-_NEGATIVE_COULOMB = (
-    "the best fit has a negative Coulomb torque: the model lacks an effect, such as a delay of the efforts"
+_AGAINST = Reason(
+    Kind.WRONG_SIGNALS, "the efforts of this joint have the wrong sign relative to its friction: check their sign"
+)
+_CONSTANT = Reason(
+    Kind.NOT_EXCITED,
+    "the joint slid at one speed only, which determines only the total friction there; needed: two speeds",
+)
+_ONE_DIRECTION = Reason(
+    Kind.NOT_EXCITED,
+    "the joint slid in one direction only, so weight and friction look the same; needed: both directions",
+)
+_DECREASING = Reason(
+    Kind.UNEXPLAINED,
+    "friction decreases with speed and no Stribeck curve explains it: friction at low speed is unknown",
+)
+_NEGATIVE_COULOMB = Reason(
+    Kind.UNEXPLAINED,
+    "the best fit has a negative Coulomb torque: the model lacks an effect, such as a delay of the efforts",
 )
 # Friction that falls as a gear warms up begins further from its mean than a straight line does, by about this factor.
 _WARMING = 1.25
@@ -41,7 +52,7 @@ class JointFit:
         """Estimate by its name without that of the joint: "coulomb", "viscous", "stribeck", "offset"."""
         return {estimate.name: estimate for estimate in self.estimates}[f"{self.name}_{name}"]
 
-    def widened(self, fit: Fit, values: Mapping[str, float], reason: str = "") -> JointFit:
+    def widened(self, fit: Fit, values: Mapping[str, float], reason: Reason | None = None) -> JointFit:
         """The fit with the differences from other `values` by name in its errors, see `Fit.widened`."""
 
         def wider(estimate: Estimate, unknown: Unknown) -> Estimate:
@@ -65,7 +76,7 @@ def speed_of(total: Estimate) -> float:
     return float(total.name.rsplit("_", 1)[1])
 
 
-def refused_joint(joint: str, reason: str) -> JointFit:
+def refused_joint(joint: str, reason: Reason) -> JointFit:
     """Fit of a joint with every value refused for one reason."""
     units = (("coulomb", "N m"), ("viscous", "N m s/rad"), ("offset", "N m"))
     estimates = tuple(undetermined(Unknown(f"{joint}_{quantity}", unit), reason) for quantity, unit in units)
@@ -88,10 +99,9 @@ def joint_fit(fit: Fit, name: str, row: JointRows, explained: float, first: int,
     elif totals[len(evaluated) // 2].bound is not None:
         # The remaining values were solved for again with this total at its bound.
         estimates[1:3], totals = (
-            [estimate.refused(AGAINST) if estimate.identified else estimate for estimate in group]
-            for group in (estimates[1:3], totals)
+            [estimate.refused_if_identified(_AGAINST) for estimate in group] for group in (estimates[1:3], totals)
         )
-        estimates[0] = estimates[0].refused(AGAINST)
+        estimates[0] = estimates[0].refused(_AGAINST)
     elif row.one_speed:
         estimates[:2] = [undetermined(Unknown(estimate.name, estimate.unit), _CONSTANT) for estimate in estimates[:2]]
     elif negative[0]:
@@ -131,24 +141,26 @@ def total_friction(fit: Fit, name: str, row: JointRows, speed: float, first: int
 def with_power(joint: JointFit, row: JointRows, other: Fit, term: int, exponent: float) -> JointFit:
     """The joint with the changes by a power of the speed, unknown number `term` < 0 of another fit, in its errors."""
     coefficient, error = other.values[term], other.half_width(math.sqrt(other.covariance[term, term]))
-    reason = (
+    reason = Reason(
+        Kind.OTHER_EXPLANATION,
         "friction does not follow Coulomb + viscous (+ Stribeck): the torques also contain a term of "
-        f"{coefficient:.2g} +-{error:.2g} N m times |v|^{exponent:g}, v in rad/s"
+        f"{coefficient:.2g} +-{error:.2g} N m times |v|^{exponent:g}, v in rad/s",
     )
     return _with_changes(joint, row, other, reason, lambda speed: coefficient * speed**exponent)
 
 
 def with_own_delay(joint: JointFit, row: JointRows, other: Fit, delay: float) -> JointFit:
     """The joint with the changes in another fit, in which its efforts have a delay [s] of their own, in its errors."""
-    reason = (
+    reason = Reason(
+        Kind.OTHER_EXPLANATION,
         f"the efforts of this joint are some {1e3 * delay:.0f} ms {'later' if delay > 0.0 else 'earlier'} than those "
-        "of the others: remove their filter, or check the stamps"
+        "of the others: remove their filter, or check the stamps",
     )
     return _with_changes(joint, row, other, reason, lambda speed: 0.0)
 
 
 def _with_changes(
-    joint: JointFit, row: JointRows, other: Fit, reason: str, added: Callable[[float], float]
+    joint: JointFit, row: JointRows, other: Fit, reason: Reason, added: Callable[[float], float]
 ) -> JointFit:
     """The joint with the changes of its values in another fit, whose total friction has `added` at a speed more."""
     names = [unknown.name for unknown in other.unknowns]
@@ -167,9 +179,10 @@ def with_drift(joint: JointFit, other: Fit, term: int, quantity: str) -> JointFi
     """
     change = float(other.values[term])
     begin, end = (joint[quantity].value + sign * change for sign in (-1.0, 1.0))
-    reason = (
+    reason = Reason(
+        Kind.OTHER_EXPLANATION,
         f"the {quantity} friction of the joint changes from {begin:.3g} to {end:.3g} {joint[quantity].unit} within a "
-        "recording, as when a gear warms up; needed: a recording of the warm joint"
+        "recording, as when a gear warms up; needed: a recording of the warm joint",
     )
     values = {joint[quantity].name: joint[quantity].value + _WARMING * change}
     for total in joint.totals:

@@ -22,14 +22,18 @@ from youbot_dynamics.identification.arm_friction._regressors import (
     uncertainty,
 )
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, SLOWEST, ArmWindows, arm_windows
-from youbot_dynamics.identification.least_squares import Fit, Rows, Unknown, least_squares
+from youbot_dynamics.identification.least_squares import Fit, Kind, Reason, Rows, Unknown, least_squares
 from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
 
-NO_EFFORT = "the recording holds no efforts of this joint; needed: its efforts and positions"
-ZERO_EFFORT = "every effort of this joint is exactly 0: it was not driven, or its driver does not measure efforts"
-STOOD = (
+NO_EFFORT = Reason(Kind.NOT_MEASURED, "the recording holds no efforts of this joint; needed: its efforts and positions")
+ZERO_EFFORT = Reason(
+    Kind.NOT_MEASURED,
+    "every effort of this joint is exactly 0: it was not driven, or its driver does not measure efforts",
+)
+STOOD = Reason(
+    Kind.NOT_EXCITED,
     "the joint never slid: it was at rest, moved too slowly, or reversed all the time; "
-    f"needed: motion faster than {SLOWEST:g} rad/s, at least {TRAVEL:g} rad away from a reversal"
+    f"needed: motion faster than {SLOWEST:g} rad/s, at least {TRAVEL:g} rad away from a reversal",
 )
 
 # Smallest relative variation of the speed in one direction that separates Coulomb from viscous friction.
@@ -241,8 +245,8 @@ def block_length(rows: Sequence[JointRows], unknowns: int) -> float:
     return max(block, _SHORTEST_BLOCK)
 
 
-def joint_refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> str:
-    """Reason why joint number `joint` cannot be identified, "" if it may be."""
+def joint_refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> Reason | None:
+    """Reason why joint number `joint` cannot be identified, None if it may be."""
     torques = [signals.torque[:, joint] for signals in recordings if len(signals.time)]
     if not torques:
         return NO_EFFORT
@@ -250,7 +254,7 @@ def joint_refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows
         return ZERO_EFFORT
     if not any(np.any(window.sliding[:, joint]) for window in windows):
         return STOOD
-    return ""
+    return None
 
 
 def joint_rows(model: ArmFrictionModel, windows: Sequence[ArmWindows]) -> list[JointRows]:

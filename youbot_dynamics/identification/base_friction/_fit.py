@@ -27,18 +27,26 @@ from youbot_dynamics.identification.least_squares import (
     BlockSums,
     Estimate,
     Fit,
+    Kind,
+    Reason,
     Rows,
     Unknown,
     accumulate,
     fit,
     merge,
+    too_little,
     undetermined,
 )
 
-_OMNI_WHEELS = (
-    "the viscous friction of one wheel is its share when driving forward, and omni wheels turn unequally then"
+_OMNI_WHEELS = Reason(
+    Kind.CONFUSED,
+    "the viscous friction of one wheel is its share when driving forward, and omni wheels turn unequally then",
 )
-
+_NO_RECORDING = Reason(Kind.NOT_MEASURED, "there is no recording")
+_NO_COAST = Reason(
+    Kind.NOT_MEASURED,
+    "no span with the motors off; needed: eight or more in which the base coasts to rest",
+)
 
 _EXPONENTS = (-1.0, 0.5, 2.0)  # of the speed, of friction that contradicts Coulomb + viscous friction
 _SIGNIFICANT, _COMPARABLE = 3.0, 0.7  # standard errors above which it does, and share of the largest ratio
@@ -73,8 +81,8 @@ def fit_friction(
     try:
         solution = fit(sums, unknowns, rows)
     except IdentificationError as problem:
-        reason = f"{problem.got} in which every wheel turns in one direction; needed: {problem.expected}"
-        return no_friction(model, reason)
+        counted = "usable time blocks in which every wheel turns in one direction"
+        return no_friction(model, too_little(problem, counted))
     wheel_viscous = _wheel_viscous(solution, model) if model.each_wheel else ()
     return BaseFriction(model, solution.estimates[: model.coefficients] + wheel_viscous, solution)
 
@@ -102,7 +110,7 @@ def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel],
                 side = "behind" if lag > 0.0 else "ahead of"
                 late = f"the efforts are at least {1e3 * abs(lag):.0f} ms {side} the motion"
                 reason = f"{late}, and the value depends on it: remove their filter, or check the stamps"
-                friction = _widened(friction, with_lag, reason, _LAG_CHANGES)
+                friction = _widened(friction, with_lag, Reason(Kind.OTHER_EXPLANATION, reason), _LAG_CHANGES)
                 tried = replace(model, effort_lag=True)
         for exponent in _EXPONENTS:
             fits[exponent], terms = _other_fit(sums_of, replace(tried, exponents=(exponent,)), "_power_")
@@ -113,7 +121,8 @@ def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel],
     for exponent in sorted(ratios, key=ratios.__getitem__, reverse=True):
         if ratios[exponent] > least:
             law = f"friction does not follow Coulomb + viscous: the forces also contain a term of |v|^{exponent:g}"
-            friction = _widened(friction, fits[exponent], f"{law}, and the value depends on it")
+            reason = f"{law}, and the value depends on it"
+            friction = _widened(friction, fits[exponent], Reason(Kind.OTHER_EXPLANATION, reason))
     return friction
 
 
@@ -128,7 +137,7 @@ def _other_fit(
     return other, [(float(other.values[k]), math.sqrt(variances[k])) for k in found]
 
 
-def _widened(friction: BaseFriction, other: Fit, reason: str, factor: float = 1.0) -> BaseFriction:
+def _widened(friction: BaseFriction, other: Fit, reason: Reason, factor: float = 1.0) -> BaseFriction:
     """The friction with a multiple of the changes of its values in another fit as additional errors."""
     unknowns = {unknown.name: unknown for unknown in (*other.unknowns, *_wheel_unknowns(friction.model))}
     wheels = _wheel_viscous(other, friction.model) if friction.model.each_wheel else ()
@@ -157,7 +166,7 @@ def of_model(sums: BlockSums, general: FrictionModel, model: FrictionModel) -> B
     return sums.combined(np.array([[name in part for part in parts] for name in names], dtype=np.float64))
 
 
-def no_friction(model: FrictionModel, reason: str) -> BaseFriction:
+def no_friction(model: FrictionModel, reason: Reason) -> BaseFriction:
     """Refuse every coefficient of the model for one reason."""
     unknowns = model.unknowns()[: model.coefficients]
     return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in unknowns))
@@ -195,10 +204,9 @@ def estimate_base_friction(recordings: Sequence[FrictionSignals], model: Frictio
 
     Source: document 003 eq. (1), corrected by D-003-9 and D-003-10.
     """
-    reasons = [signals.refusal() for signals in recordings]
-    if not recordings or any(reasons):
-        reason = next((reason for reason in reasons if reason), "there is no recording")
-        return no_friction(model, reason)
+    reasons = [reason for signals in recordings if (reason := signals.refusal()) is not None]
+    if not recordings or reasons:
+        return no_friction(model, reasons[0] if reasons else _NO_RECORDING)
     general = most_general(model)
     sums_of = partial(of_model, merge([friction_sums(signals, general) for signals in recordings]), general)
     friction = fit_friction(
@@ -257,14 +265,13 @@ def fit_coast_down(parts: Sequence[BlockSums], model: FrictionModel) -> BaseFric
         replace(one, name=f"{one.name}_over_mass", unit=_UNITS[one.unit], resolution=one.resolution / mass)
         for one in model.unknowns()[: model.coefficients]
     )
-    reason = "no span with the motors off; needed: eight or more in which the base coasts to rest"
+    reason = _NO_COAST
     if parts:
         try:
             solution = fit(merge(parts), unknowns)
             return BaseFriction(model, solution.estimates, solution)
         except IdentificationError as problem:
-            coasts = problem.got.replace("usable time blocks", "coasts with wheels turning in one direction")
-            reason = f"{coasts}; needed: {problem.expected}"
+            reason = too_little(problem, "coasts with wheels turning in one direction")
     return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in unknowns))
 
 

@@ -10,8 +10,15 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from youbot_dynamics.arrays import Indices, Vector
-from youbot_dynamics.identification.delay import BLOCK, LaggedCommand, fit_fopdt, identified_together, orthogonal_size
-from youbot_dynamics.identification.least_squares import Estimate, Unknown, judge, student
+from youbot_dynamics.identification.delay import (
+    BLOCK,
+    LaggedCommand,
+    fit_fopdt,
+    identified_together,
+    lag_at_bound,
+    orthogonal_size,
+)
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, judge, student
 from youbot_dynamics.identification.signals import UNITS, UNLIKELY_GAIN, HeldCommand
 
 LONGEST = 0.8  # largest dead time and lag considered [s]
@@ -24,6 +31,9 @@ _LEAST_LAG = 5e-4  # [s]
 _SHORTEST_LAG = 0.15  # shortest lag that the means distinguish from others, an eighth of their window [s]
 _REFINEMENTS = 2  # of the delay
 _BLOCK = 3.0 * WINDOW  # in which means depend little on those of the next [s]
+_SAME_RHYTHM = Reason(
+    Kind.TOO_WIDE, "the interval is too wide: readings and commands have the same rhythm, and the lag is short"
+)
 HIDDEN = 0.12  # share of the residual that may look like a change of delay or gain after any averaging
 
 
@@ -157,10 +167,10 @@ class Fit:
             judge(Unknown("gain", "1", low=0.0), gain, errors[1], multiple * errors[1]),
         ]
         if not 1.0 / UNLIKELY_GAIN < gain < UNLIKELY_GAIN:
-            estimates[3] = estimates[3].refused(f"the motion is {gain:.3g} times the command: {UNITS}")
+            unlikely = f"the motion is {gain:.3g} times the command: {UNITS}"
+            estimates[3] = estimates[3].refused(Reason(Kind.WRONG_SIGNALS, unlikely))
         if self.lag >= LONGEST:
-            reason = f"the best lag is at the upper bound of the search, {LONGEST:g} s"
-            estimates = [estimate.refused(reason) for estimate in estimates]
+            estimates = [estimate.refused(lag_at_bound(LONGEST)) for estimate in estimates]
         return estimates[0], *identified_together(estimates[1], estimates[2]), estimates[3]
 
     def _aliasing_error(self, lag: float, sent: HeldCommand) -> float:
@@ -178,8 +188,7 @@ class Fit:
         """Dead time or lag with an interval that is longer on both sides by `margin` [s]."""
         interval = max(0.0, estimate.interval[0] - margin), estimate.interval[1] + margin
         if estimate.identified and 0.5 * (interval[1] - interval[0]) > max(0.5 * estimate.value, 0.005):
-            reason = "the interval is too wide: readings and commands have the same rhythm, and the lag is short"
-            estimate = estimate.refused(reason)
+            estimate = estimate.refused(_SAME_RHYTHM)
         return replace(estimate, interval=interval)
 
 

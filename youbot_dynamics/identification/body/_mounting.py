@@ -14,7 +14,7 @@ from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.body._fit import BodyAxis, commands_known
 from youbot_dynamics.identification.body._model import GRID, HIDDEN, LONGEST, Readings
 from youbot_dynamics.identification.delay import orthogonal_size
-from youbot_dynamics.identification.least_squares import Estimate, Unknown, jackknife_error, judge
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, jackknife_error, judge
 from youbot_dynamics.identification.signals import HeldCommand, MotionSignals
 
 _STRIDE = 0.2  # [s] between the windows that are compared
@@ -193,11 +193,12 @@ def with_errors(axis: BodyAxis, mounted: Mounting, index: int) -> BodyAxis:
     extra = dict.fromkeys(("effective", "dead_time", "lag"), delay_error) | {"gain": gain_error}
     if gain_error <= _USELESS:
         return replace(axis, estimates=tuple(_wider(one, extra.get(one.name, 0.0)) for one in axis.estimates))
-    reason = (
+    reason = Reason(
+        Kind.CONFUSED,
         f"the tracked body may be anywhere on the base, and turns go together with the motion along {axis.channel} in "
-        "these data: drive without turning too"
+        "these data: drive without turning too",
     )
-    return replace(axis, estimates=tuple(one.refused(reason) if one.identified else one for one in axis.estimates))
+    return replace(axis, estimates=tuple(one.refused_if_identified(reason) for one in axis.estimates))
 
 
 def _wider(estimate: Estimate, extra: float) -> Estimate:

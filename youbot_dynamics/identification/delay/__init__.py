@@ -8,13 +8,18 @@ from youbot_dynamics.identification.delay._fopdt import (
     identified_together,
     orthogonal_size,
 )
+from youbot_dynamics.identification.delay._reasons import CONSTANT, OPPOSITE, lag_at_bound, leading
 
 __all__ = [
     "BLOCK",
+    "CONSTANT",
     "DelayEstimate",
     "LaggedCommand",
+    "OPPOSITE",
     "estimate_delay",
     "fit_fopdt",
     "identified_together",
+    "lag_at_bound",
+    "leading",
     "orthogonal_size",
 ]

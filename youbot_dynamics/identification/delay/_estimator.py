@@ -24,15 +24,24 @@ from youbot_dynamics.identification.delay._fopdt import (
     identified_together,
     refused,
 )
+from youbot_dynamics.identification.delay._reasons import (
+    CONSTANT,
+    CONSTANT_BEFORE,
+    NO_INFORMATION,
+    OPPOSITE,
+    PERIODIC,
+    leading,
+)
 from youbot_dynamics.identification.least_squares import (
-    IDENTIFIED,
     WIDEST_SHARE,
     Estimate,
+    Kind,
+    Reason,
     Whiteness,
     needed,
     pooled_estimate,
-    refusal,
     student,
+    verdict_of,
     whiteness,
 )
 from youbot_dynamics.identification.signals import HeldCommand
@@ -68,15 +77,20 @@ class DelayEstimate:
     residual: float  # RMS of the motion that the shifted command does not explain, in units of the motion
     samples: int  # number of samples used
     fastest: float  # largest command in them [unit/s]; the estimate is valid up to it
-    verdict: str  # "identified", or "not identifiable: " and the reason
+    reason: Reason | None = None  # why it is not identifiable, None if it is identified
     dead_time: Estimate | None = None  # time before any motion, with its own verdict; None if it was not requested
     lag: Estimate | None = None  # first-order time constant of the response, likewise
     whiteness: Whiteness | None = None  # of the residual of the model, None if nothing was fitted
 
     @property
     def identified(self) -> bool:
-        """Whether the verdict is "identified"."""
-        return self.verdict == IDENTIFIED
+        """Whether it is identified."""
+        return self.reason is None
+
+    @property
+    def verdict(self) -> str:
+        """Verdict for people: "identified", or "not identifiable: " and the reason."""
+        return verdict_of(self.reason)
 
 
 def estimate_delay(
@@ -233,15 +247,16 @@ def _estimate_channel(
     recent = command.values[command.times > time[0] - longest] if len(time) else command.values[:0]
     fastest = float(np.max(np.abs(recent))) if len(recent) else 0.0
 
-    def without_fit(reason: str) -> DelayEstimate:
+    def without_fit(reason: Reason) -> DelayEstimate:
         parts = refused(reason) if separate else (None, None)
-        return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, refusal(reason), *parts)
+        return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, reason, *parts)
 
     if len(time) < _FEWEST:
         condition = f"{_shortest_common_time(longest):g} s or more of its commands are known"
-        return without_fit(f"{len(time)} readings while {condition}; {_FEWEST} are needed")
+        few = f"{len(time)} readings while {condition}; {_FEWEST} are needed"
+        return without_fit(Reason(Kind.TOO_LITTLE_DATA, few))
     if np.ptp(recent) <= 1e-9 * max(1.0, fastest):
-        return without_fit("the command never changed")
+        return without_fit(CONSTANT)
     centred = motion - motion.mean()
 
     def misfit(shift: float, sign: float = 1.0) -> float:
@@ -260,7 +275,7 @@ def _estimate_channel(
     columns = np.column_stack([np.ones(len(time)), model, np.zeros(len(time))])
     power = float(np.sum((model - model.mean()) ** 2))
     if power == 0.0:
-        return without_fit("the command never changed before the last reading")
+        return without_fit(CONSTANT_BEFORE)
     gain = float((model - model.mean()) @ centred / power)
     columns[:, 2] = -gain * command.rate(time - value)
     residual = centred - gain * (model - model.mean())
@@ -270,21 +285,21 @@ def _estimate_channel(
     error = float(np.sqrt(covariance[-1, -1]))
     half_width = student(freedom) * error
     interval = (value - half_width, value + half_width)
-    reason = ""
+    reason = None
     if not np.isfinite(error):
-        reason = "the motion carries no information on the delay (constant velocity?)"
+        reason = NO_INFORMATION
     elif opposite_misfit < _OPPOSITE_MISFIT * least_misfit:
-        reason = "the motion is opposite to the command: check the signs of the channel"
+        reason = OPPOSITE
     elif least_misfit > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
         share = 1.0 - least_misfit / float(centred @ centred)
         explained = f"the command explains only {share:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed"
-        reason = f"{explained}: the axis was hardly driven, or something else moved it"
+        reason = Reason(Kind.UNEXPLAINED, f"{explained}: the axis was hardly driven, or something else moved it")
     elif any(rival[1] <= _RIVAL_MISFIT * least_misfit for rival in minima if abs(rival[0] - value) > 2.0 * _GRID):
-        reason = "the motion is periodic: the delay and the delay plus one period fit equally well"
+        reason = PERIODIC
     elif interval[1] < 0.0:
-        reason = f"the motion leads the command by {-1e3 * value:.3g} ms: check clocks and topics"
+        reason = leading(f"{-1e3 * value:.3g} ms")
     elif value >= longest - _GRID:
-        reason = f"the best shift is at the upper bound of the search, {longest:g} s"
+        reason = Reason(Kind.AT_BOUND, f"the best shift is at the upper bound of the search, {longest:g} s")
     dead_time: Estimate | None = None
     lag: Estimate | None = None
     if separate and reason:
@@ -301,9 +316,8 @@ def _estimate_channel(
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
         reason = _too_wide(value, half_width, _WIDEST_NEAR_ZERO)
     whiteness_test = whiteness(time, residual)
-    verdict = refusal(reason) if reason else IDENTIFIED
     return DelayEstimate(
-        name, value, error, interval, gain, rms, len(time), fastest, verdict, dead_time, lag, whiteness_test
+        name, value, error, interval, gain, rms, len(time), fastest, reason, dead_time, lag, whiteness_test
     )
 
 
@@ -333,13 +347,14 @@ def _local_minima(misfit: Callable[[float], float], grid: Vector) -> list[tuple[
     return minima or [(float(grid[int(np.argmin(misfits))]), float(misfits.min()))]
 
 
-def _too_wide(value: float, half_width: float, near_zero: float) -> str:
-    """Why an interval of +-`half_width` [s] is too wide to be useful, "" if it is not."""
+def _too_wide(value: float, half_width: float, near_zero: float) -> Reason | None:
+    """Why an interval of +-`half_width` [s] is too wide to be useful, None if it is not."""
     widest = max(WIDEST_SHARE * value, near_zero)
     if half_width < widest:
-        return ""
+        return None
     data_needed = needed(1e3 * half_width, 1e3 * widest)
-    return f"the interval of +-{1e3 * half_width:.3g} ms is too wide for a value of {1e3 * value:.3g} ms{data_needed}"
+    wide = f"the interval of +-{1e3 * half_width:.3g} ms is too wide for a value of {1e3 * value:.3g} ms{data_needed}"
+    return Reason(Kind.TOO_WIDE, wide)
 
 
 def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
@@ -380,5 +395,4 @@ def _combined(estimates: Sequence[_AnyEstimate], near_zero: float, systematic: b
     table = np.array([np.r_[one.value, one.standard_error, one.interval] for one in identified])
     value, error, half_width, interval = pooled_estimate(table, systematic=systematic)
     reason = _too_wide(value, half_width, near_zero)
-    verdict = refusal(reason) if reason else IDENTIFIED
-    return replace(identified[0], value=value, standard_error=error, interval=interval, verdict=verdict)
+    return replace(identified[0], value=value, standard_error=error, interval=interval, reason=reason)

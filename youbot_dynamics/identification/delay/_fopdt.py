@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.identification.least_squares import IDENTIFIED, WIDEST_SHARE, Estimate, refusal, student
+from youbot_dynamics.identification.delay._reasons import FASTER, NEGATIVE, NO_RESPONSE, lag_at_bound
+from youbot_dynamics.identification.least_squares import WIDEST_SHARE, Estimate, Kind, Reason, student
 from youbot_dynamics.identification.signals import HeldCommand
 
 BLOCK = 0.8  # [s] several correlation times of the residual (0.1-0.3 s), so that blocks are independent
@@ -194,8 +195,7 @@ def fit_fopdt(
     slopes, linear_residual, _ = search.linearised(dead_time + lag - slope_lag, slope_lag)
     covariance, freedom = block_jackknife(np.column_stack([search.nuisance, slopes]), linear_residual, time, block)
     if not np.all(np.isfinite(covariance)):
-        reason = "the motion carries no information on the response to a change of the command"
-        return *refused(reason, dead_time, lag), residual
+        return *refused(NO_RESPONSE, dead_time, lag), residual
     hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
     covariance = covariance[-2:, -2:] + np.diag([(hidden / orthogonal_size(slopes, k)) ** 2 for k in (-2, -1)])
     q = 0.5 * lag**2
@@ -362,13 +362,13 @@ def _judged(
         extreme(bound[k] for bound in bounds) for k, extreme in enumerate((min, max, min, max))
     )
     lag, dead_time = bounds[0][4:]
-    reason = ""
+    reason = None
     if lag >= longest:
-        reason = f"the best lag is at the upper bound of the search, {longest:g} s"
+        reason = lag_at_bound(longest)
     elif q + half_width_q < 0.0:
-        reason = "the motion changes faster than the command: the model lacks an effect"
+        reason = FASTER
     elif latest < 0.0:
-        reason = "the fitted dead time is negative: the motion would lead the command"
+        reason = NEGATIVE
     detail = ""
     correlation = _correlation(covariance, lag) if lag > 0.0 else -1.0
     if correlation < _INDISTINGUISHABLE:
@@ -392,22 +392,23 @@ def identified_together(dead_time: Estimate, lag: Estimate) -> tuple[Estimate, E
     for estimate, partner in ((dead_time, lag), (lag, dead_time)):
         if estimate.identified and not partner.identified:
             only = f"only its sum with the {partner.name}, the effective delay, is identified"
-            estimate = estimate.refused(f"{only}; {partner.name}: {partner.reason}")
+            assert partner.reason is not None
+            estimate = estimate.refused(Reason(Kind.DEPENDS, f"{only}; {partner.name}: {partner.reason.text}"))
             return (estimate, partner) if partner is lag else (partner, estimate)
     return dead_time, lag
 
 
 def _estimate(
-    name: str, value: float, interval: tuple[float, float], multiple: float, reason: str, detail: str
+    name: str, value: float, interval: tuple[float, float], multiple: float, reason: Reason | None, detail: str
 ) -> Estimate:
     half_width = 0.5 * (interval[1] - interval[0])
-    if not reason and half_width > max(WIDEST_SHARE * value, RESOLUTION):
-        reason = f"the interval of {1e3 * interval[0]:.3g} to {1e3 * interval[1]:.3g} ms is too wide{detail}"
-    verdict = refusal(reason) if reason else IDENTIFIED
-    return Estimate(name, "s", value, half_width / multiple, interval, verdict)
+    if reason is None and half_width > max(WIDEST_SHARE * value, RESOLUTION):
+        wide = f"the interval of {1e3 * interval[0]:.3g} to {1e3 * interval[1]:.3g} ms is too wide{detail}"
+        reason = Reason(Kind.TOO_WIDE, wide)
+    return Estimate(name, "s", value, half_width / multiple, interval, reason)
 
 
-def refused(reason: str, dead_time: float = nan, lag: float = nan) -> tuple[Estimate, Estimate]:
+def refused(reason: Reason, dead_time: float = nan, lag: float = nan) -> tuple[Estimate, Estimate]:
     """Dead time and lag that the data do not determine, with the reason."""
-    estimate = Estimate("dead_time", "s", dead_time, nan, (nan, nan), refusal(reason))
+    estimate = Estimate("dead_time", "s", dead_time, nan, (nan, nan), reason)
     return estimate, replace(estimate, name="lag", value=lag)

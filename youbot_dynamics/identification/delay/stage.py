@@ -182,7 +182,7 @@ def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Findi
     """Effective delay of one channel from that many recordings; dead time and lag as additional findings."""
     base_axis = delay.channel in _AXES
     effective = Estimate(
-        f"effective_{delay.channel}", "s", delay.value, delay.standard_error, delay.interval, delay.verdict
+        f"effective_{delay.channel}", "s", delay.value, delay.standard_error, delay.interval, delay.reason
     )
     valid = f"commands of up to {delay.fastest:.3g} in SI units of the channel" if delay.samples else ""
     details = {"gain": delay.gain, "residual": delay.residual, "recordings": float(recordings[delay.channel])}

@@ -2,17 +2,23 @@
 
 from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge
 from youbot_dynamics.identification.least_squares._fit import Fit, fit, least_squares
+from youbot_dynamics.identification.least_squares._reason import (
+    IDENTIFIED,
+    Kind,
+    Reason,
+    recorded_reason,
+    too_little,
+    verdict_of,
+)
 from youbot_dynamics.identification.least_squares._recordings import ENOUGH, jackknife_error, pooled_estimate, student
 from youbot_dynamics.identification.least_squares._verdict import (
     CONFIDENCE,
-    IDENTIFIED,
     WIDEST_SHARE,
     Estimate,
     Unknown,
     alike,
     judge,
     needed,
-    refusal,
     undetermined,
     with_unit,
 )
@@ -25,6 +31,8 @@ __all__ = [
     "Estimate",
     "Fit",
     "IDENTIFIED",
+    "Kind",
+    "Reason",
     "Rows",
     "Unknown",
     "WIDEST_SHARE",
@@ -38,9 +46,11 @@ __all__ = [
     "merge",
     "needed",
     "pooled_estimate",
-    "refusal",
+    "recorded_reason",
     "student",
+    "too_little",
     "undetermined",
+    "verdict_of",
     "whiteness",
     "with_unit",
 ]

@@ -20,6 +20,7 @@ from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.least_squares import _verdict as verdict
 from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge, recordings_of
+from youbot_dynamics.identification.least_squares._reason import Kind, Reason
 from youbot_dynamics.identification.least_squares._recordings import Within, student
 from youbot_dynamics.identification.least_squares._verdict import Estimate, Unknown
 
@@ -274,7 +275,7 @@ class Fit:
         half_width: Vector = self.half_width(1.0) * np.sqrt(np.maximum(variance, 0.0))
         return half_width
 
-    def widened(self, estimate: Estimate, unknown: Unknown, extra: float, reason: str = "") -> Estimate:
+    def widened(self, estimate: Estimate, unknown: Unknown, extra: float, reason: Reason | None = None) -> Estimate:
         """The estimate with an independent error `extra` [its unit] more, judged anew.
 
         An estimate that is not identified stays as it is, as does any if `extra` is not finite. `reason`, if given, is
@@ -284,7 +285,7 @@ class Fit:
         if not (estimate.identified and math.isfinite(error)):
             return estimate
         wider = verdict.judge(unknown, estimate.value, error, self.half_width(error))
-        return wider.refused(reason) if reason and not wider.identified else wider
+        return wider if reason is None or wider.identified else wider.refused(reason)
 
     def combination(self, matrix: ArrayLike, unknowns: Sequence[Unknown]) -> tuple[Estimate, ...]:
         """Estimates of m linear combinations, matrix (m, p) @ values, with their own intervals and verdicts.
@@ -301,7 +302,8 @@ class Fit:
             value = float(row[used] @ self.values[used])
             if not math.isfinite(value):
                 lacking = [self.unknowns[int(j)].name for j in np.flatnonzero(used & np.isnan(self.values))]
-                estimates.append(verdict.undetermined(unknown, f"{', '.join(lacking)} is not determined"))
+                reason = Reason(Kind.DEPENDS, f"{', '.join(lacking)} is not determined")
+                estimates.append(verdict.undetermined(unknown, reason))
                 continue
             error = self.error_of(row)
             estimates.append(verdict.judge(unknown, value, error, self.half_width(error)))
@@ -358,6 +360,8 @@ def fit(
             got=f"{len(sums)} usable time blocks",
             expected=f"{p + _FEWEST_SPARE_BLOCKS} or more",
             remedy="make a longer recording with more motion",
+            kind=Kind.TOO_LITTLE_DATA,
+            count=len(sums),
         )
     squares, products = sums.squares(), sums.products()
     lengths = np.sqrt(np.einsum("kii->i", squares)[:-1])
@@ -424,10 +428,11 @@ def _estimates(
     estimates = []
     for j, unknown in enumerate(unknowns):
         if not excited[j]:
-            estimates.append(verdict.undetermined(unknown, unknown.unexcited))
+            estimates.append(verdict.undetermined(unknown))
         elif not np.isfinite(unbounded[j]):
             others = ", ".join(name for name in mixed if name != unknown.name)
-            estimates.append(verdict.undetermined(unknown, f"it cannot be distinguished from {others} in these data"))
+            reason = Reason(Kind.CONFUSED, f"it cannot be distinguished from {others} in these data")
+            estimates.append(verdict.undetermined(unknown, reason))
         else:
             error = math.sqrt(float(covariance[j, j]))
             half_width = student(freedom) * error

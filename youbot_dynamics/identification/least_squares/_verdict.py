@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.identification.least_squares._reason import Kind, Reason, verdict_of
 
-IDENTIFIED = "identified"
 # Probability of the intervals of all stages. Where the scatter between blocks gives the errors, quantiles are of
 # Student's t; where they are known, as in the thermal stage, of the normal distribution.
 CONFIDENCE = 0.95
@@ -43,22 +43,26 @@ class Estimate:
     value: float  # NaN if the data do not determine it
     standard_error: float  # from the scatter between blocks; infinite or NaN if unknown
     interval: tuple[float, float]  # 95 % interval
-    verdict: str  # "identified", or "not identifiable: " and the reason
+    reason: Reason | None = None  # why it is not identifiable, None if it is identified
     bound: float | None = None  # the physical bound the value was set to, None if no bound was active
 
     @property
     def identified(self) -> bool:
-        """Whether the verdict is "identified"."""
-        return self.verdict == IDENTIFIED
+        """Whether it is identified."""
+        return self.reason is None
 
     @property
-    def reason(self) -> str:
-        """Why it is not identifiable, "" if it is identified."""
-        return "" if self.identified else self.verdict.removeprefix(refusal(""))
+    def verdict(self) -> str:
+        """Verdict for people: "identified", or "not identifiable: " and the reason."""
+        return verdict_of(self.reason)
 
-    def refused(self, reason: str) -> Estimate:
-        """The same with the verdict "not identifiable" for a reason."""
-        return replace(self, verdict=refusal(reason))
+    def refused(self, reason: Reason) -> Estimate:
+        """The same, not identifiable for a reason."""
+        return replace(self, reason=reason)
+
+    def refused_if_identified(self, reason: Reason | None) -> Estimate:
+        """The same, refused if it is identified and there is a reason; an earlier reason stays."""
+        return self if self.reason is not None or reason is None else self.refused(reason)
 
 
 def with_unit(number: str, unit: str) -> str:
@@ -66,15 +70,11 @@ def with_unit(number: str, unit: str) -> str:
     return number if unit == "1" else f"{number} {unit}"
 
 
-def refusal(reason: str) -> str:
-    """Verdict "not identifiable" with its reason."""
-    return f"not identifiable: {reason}"
-
-
-def undetermined(unknown: Unknown, reason: str) -> Estimate:
-    """Estimate of an unknown that the data do not determine."""
+def undetermined(unknown: Unknown, reason: Reason | None = None) -> Estimate:
+    """Estimate of an unknown that the data do not determine, without a reason because they do not depend on it."""
     nan = math.nan
-    return Estimate(unknown.name, unknown.unit, nan, nan, (nan, nan), refusal(reason))
+    reason = reason or Reason(Kind.NOT_EXCITED, unknown.unexcited)
+    return Estimate(unknown.name, unknown.unit, nan, nan, (nan, nan), reason)
 
 
 def judge(
@@ -90,25 +90,27 @@ def judge(
     )
     bound = None if unknown.low <= value <= unknown.high else limited
     reason = _reason(unknown, value, half_width, bound, alike)
-    verdict = refusal(reason) if reason else IDENTIFIED
-    return Estimate(unknown.name, unknown.unit, limited, standard_error, (low, high), verdict, bound)
+    return Estimate(unknown.name, unknown.unit, limited, standard_error, (low, high), reason, bound)
 
 
-def _reason(unknown: Unknown, value: float, half_width: float, bound: float | None, alike: Sequence[str]) -> str:
-    """Why an estimate is not useful, "" if it is."""
+def _reason(
+    unknown: Unknown, value: float, half_width: float, bound: float | None, alike: Sequence[str]
+) -> Reason | None:
+    """Why an estimate is not useful, None if it is."""
     if not math.isfinite(half_width):
-        return "only one block of the recording contains information on it; several are needed"
+        one = "only one block of the recording contains information on it; several are needed"
+        return Reason(Kind.TOO_LITTLE_DATA, one)
     if bound is not None:
         inside = abs(value - bound) <= half_width
         hint = "" if inside else ": the model lacks an effect, or a signal has the wrong sign"
         estimate = with_unit(f"{value:.3g} +-{half_width:.2g}", unknown.unit)
-        return f"the fit gives {estimate}, beyond its physical bound {bound:g}{hint}"
+        return Reason(Kind.AT_BOUND, f"the fit gives {estimate}, beyond its physical bound {bound:g}{hint}")
     wanted = max(WIDEST_SHARE * abs(value), unknown.resolution)
     if half_width <= wanted:
-        return ""
+        return None
     confused = f"; it cannot be distinguished from {', '.join(alike)} in these data" if alike else ""
     wide = f"the interval of +-{with_unit(f'{half_width:.2g}', unknown.unit)} is too wide for a value of {value:.3g}"
-    return wide + needed(half_width, wanted) + confused
+    return Reason(Kind.TOO_WIDE, wide + needed(half_width, wanted) + confused)
 
 
 def needed(half_width: float, wanted: float) -> str:

@@ -32,6 +32,8 @@ from youbot_dynamics.identification.least_squares import (
     BlockSums,
     Estimate,
     Fit,
+    Kind,
+    Reason,
     Rows,
     accumulate,
     fit,
@@ -50,9 +52,9 @@ from youbot_dynamics.identification.response._unknowns import (
     INTEGRAL,
     LAG,
     LOW,
+    NO_INTEGRAL,
     RATE,
     STEPS,
-    STILL,
     TOGETHER,
     TURN,
     UNKNOWNS,
@@ -74,17 +76,28 @@ _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not 
 _RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: about 1 to 150 by the cautious one
 _WORST_MISFIT = 0.1  # relative misfit of the displacements above which the model is rejected
 
+_FEW_POSES = Reason(Kind.TOO_LITTLE_DATA, "too few poses while commands were sent")
+_NOT_MOVED = Reason(Kind.NOT_EXCITED, "the commands never moved the robot")
+_AT_REST = Reason(Kind.NOT_EXCITED, "the base never moved")
+_ALIKE = Reason(Kind.CONFUSED, "these drives do not distinguish it from the others")
+_SELECTED = Reason(
+    Kind.NOT_OF_THE_ROBOT, "this is the kind of speed loops with the smallest residuals, not a fitted value"
+)
+_DIFFERENT = Reason(
+    Kind.UNEXPLAINED, "no kind of speed loops explains all recordings: they are of different robots, or wheels slip"
+)
+
 
 @dataclass(frozen=True)
-class _Kind:
+class _Loops:
     """A kind of speed loops."""
 
     feed: float  # as in `DrivenBase`
     integral: bool  # PI or P
 
 
-_KINDS = tuple(_Kind(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
-_FIRST = _Kind(1.0, True)  # the search starts with this kind
+_KINDS = tuple(_Loops(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
+_FIRST = _Loops(1.0, True)  # the search starts with this kind
 _SLOW_INTEGRAL = 0.2
 
 
@@ -92,10 +105,10 @@ _SLOW_INTEGRAL = 0.2
 class Candidate:
     """Fit of one kind of loops to some recordings."""
 
-    kind: _Kind
+    kind: _Loops
     values: Vector  # (15,) of the unknowns
     free: Indices  # indices of the fitted unknowns
-    held: dict[int, str]  # indices of excited unknowns that were not fitted, and why
+    held: dict[int, Reason]  # indices of excited unknowns that were not fitted, and why
     sums: BlockSums  # of the problem linearised about the values
     misfit: float  # sum of squared residuals, each divided by the scale of its axis [1]
     squares: Vector  # (3,) the same of x, y, yaw [m2, m2, rad2]
@@ -167,10 +180,10 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
     first = array("delays", delays, (3,))
     useful = [drive for drive in drives if has_enough_data(drive)]
     if not useful:
-        return _refused("too few poses while commands were sent")
+        return _refused(_FEW_POSES)
     distance = sum(np.abs(np.diff(drive.sent)) @ np.abs(drive.twists[:-1]) for drive in useful)
     if not np.any(distance > _DRIVEN):
-        return _refused("the commands never moved the robot")
+        return _refused(_NOT_MOVED)
     problem = _Problem(useful, dynamics, np.asarray(distance > _DRIVEN))
     starts = [
         np.array(
@@ -181,7 +194,7 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
     solutions = [_search(problem, _FIRST, start, _FIRST_ROUNDS) for start in starts]
     initial = min(solutions, key=lambda x: float(np.sum(problem.stacked(1.0, x) ** 2)))
     problem.weigh(initial)
-    candidates, reasons = list[Candidate](), dict[_Kind, str]()
+    candidates, reasons = list[Candidate](), dict[_Loops, Reason]()
     for kind in _KINDS:
         starts = [_start_of(kind, initial)]
         if kind.integral and candidates and candidates[-1].kind.feed == kind.feed:
@@ -190,7 +203,7 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
             starts[-1][INTEGRAL] = _SLOW_INTEGRAL
         results = [_fitted(problem, kind, start) for start in starts]
         fitted = [result for result in results if isinstance(result, Candidate)]
-        reasons[kind] = next((result for result in results if isinstance(result, str)), "")
+        reasons.update((kind, result) for result in reversed(results) if isinstance(result, Reason))
         candidates += [min(fitted, key=lambda candidate: candidate.criterion)] if fitted else []
     return _selected(tuple(candidates), problem) if candidates else _refused(reasons[_FIRST])
 
@@ -255,7 +268,7 @@ def _base_of(x: Vector, feed: float, dynamics: MecanumDynamics) -> DrivenBase:
     return DrivenBase(adjusted, x[:3], float(x[LAG]), float(x[RATE]), float(x[TURN]), float(x[INTEGRAL]), feed)
 
 
-def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: Indices | None = None) -> Vector:
+def _search(problem: _Problem, kind: _Loops, start: Vector, rounds: int, free: Indices | None = None) -> Vector:
     """Levenberg-Marquardt solution (15,) within the bounds for the `free` unknowns; default: all.
 
     An unknown at a bound that the gradient pushes outwards stays there, and the others are solved for without it. After
@@ -305,7 +318,7 @@ def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: In
     return x
 
 
-def _slopes(problem: _Problem, kind: _Kind, x: Vector, residual: Vector, free: Indices) -> Vector:
+def _slopes(problem: _Problem, kind: _Loops, x: Vector, residual: Vector, free: Indices) -> Vector:
     """Slopes (r, f) of the residuals over the free unknowns."""
     columns = []
     for k in free:
@@ -316,7 +329,7 @@ def _slopes(problem: _Problem, kind: _Kind, x: Vector, residual: Vector, free: I
     return np.column_stack(columns)
 
 
-def _start_of(kind: _Kind, initial: Vector) -> Vector:
+def _start_of(kind: _Loops, initial: Vector) -> Vector:
     """Start values (15,) of the search for a kind of loops, from a first solution of PI loops with feedforward."""
     start = initial.copy()
     if kind.feed == 0.0:
@@ -327,11 +340,11 @@ def _start_of(kind: _Kind, initial: Vector) -> Vector:
     return start
 
 
-def _fitted(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | str:
+def _fitted(problem: _Problem, kind: _Loops, start: Vector) -> Candidate | Reason:
     """Fit of a kind of loops to the drives, from `start` (15,); the reason if there is none."""
-    free, held = problem.free, dict[int, str]()
+    free, held = problem.free, dict[int, Reason]()
     if not kind.integral:
-        free, held = free[free != INTEGRAL], {INTEGRAL: "the loops have no integral action"}
+        free, held = free[free != INTEGRAL], {INTEGRAL: NO_INTEGRAL}
     while True:
         x = _search(problem, kind, start, _ROUNDS, free)
         start, reasons = reset_at_bounds(x, free, problem.dynamics)
@@ -341,12 +354,14 @@ def _fitted(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | str:
         free = np.array([k for k in free if k not in reasons], dtype=np.int64)
     candidate = _linearised(problem, kind, x, free, held)
     at_bound = value_at_bound(x, free)
-    if isinstance(candidate, str):
-        return f"{candidate}; {at_bound}" if at_bound else candidate
+    if isinstance(candidate, Reason) and at_bound is not None:
+        return Reason(candidate.kind, f"{candidate.text}; {at_bound.text}")
     return at_bound or candidate
 
 
-def _linearised(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict[int, str]) -> Candidate | str:
+def _linearised(
+    problem: _Problem, kind: _Loops, x: Vector, free: Indices, held: dict[int, Reason]
+) -> Candidate | Reason:
     """The problem linearised about a solution (15,), including the held unknowns, on which the others depend."""
     residual = problem.stacked(kind.feed, x)
     slopes = np.zeros((len(residual), len(UNKNOWNS)))
@@ -365,13 +380,14 @@ def _linearised(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: 
         displacement = problem.moved[k] * problem.known[k][:, None]
         power += float(np.sum((displacement * _ARMS)[:, problem.driven] ** 2))
     if power == 0.0:
-        return "the base never moved"
+        return _AT_REST
     squares = np.zeros(3)
     driven = problem.driven
     squares[driven] = np.sum(residual.reshape(-1, 3)[:, driven] ** 2, axis=0) * problem.scale[driven] ** 2
     unexplained = float(squares @ _ARMS**2)
     if unexplained > _WORST_MISFIT**2 * power:
-        return f"the model leaves {math.sqrt(unexplained / power):.0%} of the motion unexplained: {DISTURBED}"
+        left = f"the model leaves {math.sqrt(unexplained / power):.0%} of the motion unexplained: {DISTURBED}"
+        return Reason(Kind.UNEXPLAINED, left)
     sums = merge([accumulate(piece) for piece in pieces])
     return Candidate(kind, x, free, held, sums, float(residual @ residual), squares, problem.readings, problem.span)
 
@@ -392,7 +408,8 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
         # Without their scatter between recordings: each alone has undetermined directions with arbitrary values.
         linear = fit(best.sums, VALUES, between=False)
     except IdentificationError as exception:
-        return _refused(exception.got)
+        return _refused(Reason(Kind.TOO_LITTLE_DATA, exception.got))
+    excited = np.array([one.reason is None or one.reason.kind is not Kind.NOT_EXCITED for one in linear.estimates])
     estimates = []
     for k, unknown in enumerate(UNKNOWNS):
         prior_shift = float(linear.values[k] - x[k])
@@ -400,21 +417,18 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
         if k in best.held:
             estimate = judge(unknown, float(x[k]), error, linear.half_width(error))
             estimates.append(estimate.refused(best.held[k]))
-        elif linear.estimates[k].reason == STILL:
-            estimates.append(undetermined(unknown, unknown.unexcited))
+        elif not excited[k]:
+            estimates.append(undetermined(unknown))
         elif not math.isfinite(error):
-            estimate = undetermined(unknown, "these drives do not distinguish it from the others")
+            estimate = undetermined(unknown, _ALIKE)
             estimates.append(dataclasses.replace(estimate, value=float(x[k])))
         else:
             judged = judge(unknown, float(x[k]), error, linear.half_width(error))
-            if k in INNER and judged.identified:
-                judged = judged.refused(TOGETHER)
-            estimates.append(judged)
-    estimate = undetermined(FEED, "this is the kind of speed loops with the smallest residuals, not a fitted value")
+            estimates.append(judged.refused_if_identified(TOGETHER if k in INNER else None))
+    estimate = undetermined(FEED, _SELECTED)
     estimates.append(dataclasses.replace(estimate, value=best.kind.feed))
     squares = best.sums.squares().sum(axis=0)
     augmented = np.append(-x, 1.0)
-    excited = np.array([linear_estimate.reason != STILL for linear_estimate in linear.estimates])
     uncertainty = float(
         np.sum(squares[:-1, :-1][np.ix_(excited, excited)] * linear.covariance[np.ix_(excited, excited)])
     )
@@ -458,9 +472,9 @@ def combined_response(responses: Sequence[Response]) -> Response:
             )
             candidates += [joint_candidate] if isinstance(joint_candidate, Candidate) else []
     if not candidates:
-        return _refused("no kind of speed loops explains all recordings: they are of different robots, or wheels slip")
+        return _refused(_DIFFERENT)
     return _selected(tuple(candidates), joint)
 
 
-def _refused(reason: str) -> Response:
+def _refused(reason: Reason) -> Response:
     return Response(tuple(undetermined(unknown, reason) for unknown in (*UNKNOWNS, FEED)))

@@ -17,21 +17,27 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
+    Kind,
+    Reason,
     Rows,
     Unknown,
     least_squares,
+    too_little,
     undetermined,
 )
 
-_NO_VOLTAGE = (
+_NO_VOLTAGE = Reason(
+    Kind.NOT_MEASURED,
     "the recording holds no motor voltage, and a voltage computed as R i + K w would only return its own R and K; "
-    "needed: the measured voltage at the terminals"
+    "needed: the measured voltage at the terminals",
 )
 
-_UNSIGNED = (
+_UNSIGNED = Reason(
+    Kind.WRONG_SIGNALS,
     "the current never changes its sign, but the voltage does as if it did: its sign was not recorded; needed: the "
-    "current with its sign"
+    "current with its sign",
 )
+_CONSTANT = Reason(Kind.NOT_EXCITED, "the voltage was constant; needed: one that changes, such as steps")
 
 MEAN = 0.02  # averaging time of voltage, current and speed [s], longer than current loop and PWM period
 _WINDOW = 5.0  # averaging time of the winding's resistance [s], a third of its thermal time constant
@@ -105,7 +111,7 @@ def identify_armature(
     try:
         fit = least_squares([Rows(means[0], table, means[3], block=block)], unknowns)
     except IdentificationError as problem:
-        return _refused_armature(unknowns, f"{problem.got}; needed: {problem.expected}")
+        return _refused_armature(unknowns, too_little(problem))
     values = np.nan_to_num([estimate.value for estimate in fit.estimates])
     residual, deviation = means[3] - table @ values, means[3] - means[3].mean()
     power = float(deviation @ deviation)
@@ -129,7 +135,7 @@ def identify_armature(
         volts, error = wider.values[2], math.sqrt(wider.covariance[2, 2])
         if abs(volts) > _SIGNIFICANT * error:
             changes = (wider.values[:2] - values).tolist()
-            reason = cause.format(volts=volts)
+            reason = Reason(Kind.OTHER_EXPLANATION, cause.format(volts=volts))
             resistance = fit.widened(resistance, unknowns[0], changes[0], reason)
             torque_constant = fit.widened(torque_constant, unknowns[1], changes[1], reason)
     return Armature(resistance, torque_constant, explained, fit)
@@ -158,13 +164,12 @@ def _unsigned(table: Vector, voltage: Vector, residual: Vector) -> bool:
 
 def _refuse_unexplained(estimate: Estimate, explained: float) -> Estimate:
     """Refuse an identified estimate because the fit explains too little of the variance."""
-    reason = f"the fit explains {explained:.2g} of the variance (R2); at least {EXPLAINS:g} is needed"
-    if math.isnan(explained):
-        reason = "the voltage was constant; needed: one that changes, such as steps"
+    little = f"the fit explains {explained:.2g} of the variance (R2); at least {EXPLAINS:g} is needed"
+    reason = _CONSTANT if math.isnan(explained) else Reason(Kind.UNEXPLAINED, little)
     return undetermined(Unknown(estimate.name, estimate.unit), reason) if estimate.identified else estimate
 
 
-def _refused_armature(unknowns: Sequence[Unknown], reason: str) -> Armature:
+def _refused_armature(unknowns: Sequence[Unknown], reason: Reason) -> Armature:
     resistance, constant = (undetermined(unknown, reason) for unknown in unknowns)
     return Armature(resistance, constant, math.nan, None)
 

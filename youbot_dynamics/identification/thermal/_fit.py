@@ -26,10 +26,13 @@ from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
+    Kind,
+    Reason,
     Rows,
     Unknown,
     judge,
     least_squares,
+    too_little,
     undetermined,
     with_unit,
 )
@@ -43,18 +46,23 @@ HEAT_CONSTANTS = (
     "housing_time_constant",
 )
 COPPER = 0.00393  # [1/K] handbook value
-_NO_TEMPERATURE = (
+_NO_TEMPERATURE = Reason(
+    Kind.NOT_MEASURED,
     "the recording holds neither a motor temperature nor a motor voltage, which gives the winding temperature through "
-    "its resistance; needed: one of the two"
+    "its resistance; needed: one of the two",
 )
-_ONLY_RATIOS = "current and temperature give only ratios; needed: the resistance of the motor, from its voltage"
-
+_ONLY_RATIOS = Reason(
+    Kind.CONFUSED,
+    "current and temperature give only ratios; needed: the resistance of the motor, from its voltage",
+)
 _LATE = "the temperatures are some {lag:.2g} s behind the current: their sensors lag"
-
-_DRIFTING = (
-    "it depends on a drift of the air or the sensor during the run; needed: air that does not warm, or a longer run"
+_DRIFTING = Reason(
+    Kind.OTHER_EXPLANATION,
+    "it depends on a drift of the air or the sensor during the run; needed: air that does not warm, or a longer run",
 )
-_EXCHANGED = "the winding would be slower than its housing: these readings do not distinguish the two"
+_EXCHANGED = Reason(
+    Kind.CONFUSED, "the winding would be slower than its housing: these readings do not distinguish the two"
+)
 
 _HEAT_BLOCKS = 40
 _NAMES = ("heating", "winding_time_constant", "housing_time_constant", "capacity_ratio")
@@ -258,7 +266,7 @@ def identify_heat(
     try:
         logs, fit, residuals, slopes = _solve(runs, coefficient, starts)
     except IdentificationError as problem:
-        return _refused_heat(f"{problem.got}; needed: {problem.expected}", coefficient)
+        return _refused_heat(too_little(problem), coefficient)
     gaps = _disagreement(runs, coefficient, logs)
     changes = _model_changes(runs, coefficient, logs, fit)
     # Half the difference as an additional standard error, so that the interval contains the values of both parts.
@@ -275,8 +283,8 @@ def identify_heat(
             reason = _implausibility(k, runs, logs, residuals, float(gaps[k]), ratio)
             if not ratio.identified and changes:
                 cause, change = max(changes, key=lambda item: abs(float(item[1][k])))
-                reason = reason or (cause if change[k] != 0.0 else "")
-            ratios.append(ratio.refused(reason) if reason else ratio)
+                reason = reason or (cause if change[k] != 0.0 else None)
+            ratios.append(ratio if reason is None else ratio.refused(reason))
         else:
             ratios.append(undetermined(Unknown(name, unit), fit.estimates[k].reason))
     unidentified = [ratio.name for ratio in ratios if not ratio.identified]
@@ -286,7 +294,7 @@ def identify_heat(
     return Heat(tuple(ratios), constants, residual, values, coefficient, disagreeing)
 
 
-def _refused_heat(reason: str, coefficient: float) -> Heat:
+def _refused_heat(reason: Reason, coefficient: float) -> Heat:
     """Thermal model with all values refused for one reason."""
     unknowns = [Unknown(*description) for description in zip(_NAMES, _UNITS, strict=True)]
     ratios, constants = (tuple(undetermined(unknown, reason) for unknown in group) for group in (unknowns, _CONSTANTS))
@@ -314,7 +322,7 @@ def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
 
 def _model_changes(
     runs: Sequence[HeatRun], coefficient: float, logs: Vector, fit: Fit
-) -> tuple[tuple[str, Vector], ...]:
+) -> tuple[tuple[Reason, Vector], ...]:
     """Changes (4,) of the logarithms in other models, each with its cause, as far as the readings show them.
 
     A sensor that lags looks like a slow winding. A lag counts from 3 standard errors, if it is longer than that which
@@ -325,7 +333,8 @@ def _model_changes(
     try:
         solution, with_lag, *_ = _solve(runs, coefficient, [np.append(logs, _LAG)])
         if solution[-1] > max(_DISAGREEMENT * math.sqrt(with_lag.covariance[-1, -1]), _LAG):
-            changes.append((_LATE.format(lag=solution[-1]), solution[:-1] - logs))
+            late = Reason(Kind.OTHER_EXPLANATION, _LATE.format(lag=solution[-1]))
+            changes.append((late, solution[:-1] - logs))
         trending = [dataclasses.replace(run, trend=True) for run in runs]
         solution, with_trend, *_ = _solve(trending, coefficient, [logs])
     except IdentificationError:  # too short for one more unknown
@@ -360,24 +369,26 @@ def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> 
 
 def _implausibility(
     k: int, runs: Sequence[HeatRun], logs: Vector, residuals: Vector, gap: float, ratio: Estimate
-) -> str:
-    """Reason why the ratio number k is not credible although it has an interval, "" if it is credible."""
+) -> Reason | None:
+    """Reason why the ratio number k is not credible although it has an interval, None if it is credible."""
     spread = np.concatenate([run.spread() for run in runs])
     power = float(spread @ spread)
     explained = 1.0 - float(residuals @ residuals) / power if power > 0.0 else 0.0
     value, longest = ratio.value, max(float(np.ptp(run.read_times())) for run in runs)
     if explained < EXPLAINS:
-        return f"the fit explains {explained:.2g} of the temperature variance (R2); at least {EXPLAINS:g} is needed"
+        little = f"the fit explains {explained:.2g} of the temperature variance (R2); at least {EXPLAINS:g} is needed"
+        return Reason(Kind.UNEXPLAINED, little)
     if min(logs[k] - math.log(_LOW[k]), math.log(_HIGH[k]) - logs[k]) < _BOUND_MARGIN:
-        return f"the search ended at its bound, {with_unit(f'{value:.3g}', _UNITS[k])}"
+        return Reason(Kind.AT_BOUND, f"the search ended at its bound, {with_unit(f'{value:.3g}', _UNITS[k])}")
     if _UNITS[k] == "s" and logs[1] > logs[2]:
         return _EXCHANGED
     if _UNITS[k] == "s" and _LEAST_DURATION * value > longest:
-        needed = _LEAST_DURATION * value
-        return f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s; {needed:.0f} s are needed"
+        short = f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s"
+        return Reason(Kind.TOO_LITTLE_DATA, f"{short}; {_LEAST_DURATION * value:.0f} s are needed")
     if gap > 0.0 and not ratio.identified:
-        return f"the recordings disagree: parts of them give values that differ by a factor of {math.exp(gap):.2g}"
-    return ""
+        differ = f"parts of them give values that differ by a factor of {math.exp(gap):.2g}"
+        return Reason(Kind.OTHER_EXPLANATION, f"the recordings disagree: {differ}")
+    return None
 
 
 def _linear_fit(
@@ -447,7 +458,8 @@ def _constants(
         variance = float(powers[1:][used] @ covariance[np.ix_(used, used)] @ powers[1:][used])
         missing = [name for name, use in zip(_NAMES, used, strict=True) if use and name in unidentified]
         if missing:
-            estimates.append(undetermined(unknown, f"these runs do not determine: {', '.join(missing)}"))
+            reason = Reason(Kind.DEPENDS, f"these runs do not determine: {', '.join(missing)}")
+            estimates.append(undetermined(unknown, reason))
             continue
         value = math.exp(float(powers @ np.concatenate([[math.log(ohms)], logs])))
         standard_error = value * math.hypot(math.sqrt(variance), ohms_error / ohms)
