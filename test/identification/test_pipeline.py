@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import wraps
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,7 @@ def test_a_bag_is_opened_once_and_each_of_its_topics_is_read_once(bag, monkeypat
     def count(name: str) -> None:
         real = getattr(Recording, name)
 
+        @wraps(real)
         def counted(recording: Recording, of: object, *joints: object) -> object:
             counts[name, str(of), str(joints)] += 1
             return real(recording, of, *joints)
