@@ -151,7 +151,7 @@ def _public() -> Iterator[tuple[str, Path, Made]]:
 
 
 def _arm(found: Any, prefix: str = "") -> dict[str, Any]:
-    """Record of an arm's friction, totals by their place since their names have a speed."""
+    """Record of an arm's friction."""
     record: dict[str, Any] = {}
     for joint in found.joints:
         record |= _estimates((*joint.estimates, *joint.totals))
@@ -306,7 +306,8 @@ def _friction(bags: Path, seed: int) -> dict[str, Any]:
 def _body(bags: Path, seed: int) -> dict[str, Any]:
     """Base without wheel states."""
     body_runs = importlib.import_module("body_runs")
-    twists = body_runs.ramps(seed) if seed < 3 else body_runs.steps(seed, 0.3)
+    stepped = np.column_stack([body_runs.steps(seed + axis, fastest) for axis, fastest in enumerate((0.2, 0.2, 0.4))])
+    twists = body_runs.ramps(seed) if seed < 3 else stepped
     return _identified(
         _cached(bags, f"body_{seed}", lambda folder: body_runs.body_bag(folder, body_runs.twin_drive(seed, twists)))
     )

@@ -22,13 +22,12 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._joint_fit import (
     JointFit,
+    bounded_values,
+    drift_rival,
     joint_fit,
+    late_rival,
+    power_rival,
     refused_joint,
-    speed_of,
-    total_friction,
-    with_drift,
-    with_own_delay,
-    with_power,
 )
 from youbot_dynamics.identification.arm_friction._regressors import (
     BaseParameters,
@@ -39,13 +38,23 @@ from youbot_dynamics.identification.arm_friction._rows import (
     ArmFrictionModel,
     JointRows,
     determined_bodies,
+    further_term,
     joint_refusal,
     joint_regressors,
     joint_rows,
     joint_solution,
 )
 from youbot_dynamics.identification.arm_friction._windows import shortest
-from youbot_dynamics.identification.least_squares import Estimate, Fit, Kind, Reason
+from youbot_dynamics.identification.least_squares import (
+    SIGNIFICANT,
+    Estimate,
+    Fit,
+    Kind,
+    Reason,
+    Rival,
+    admitted,
+    values_of,
+)
 from youbot_dynamics.identification.signals import ArmSignals
 
 # Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], for which
@@ -57,9 +66,7 @@ FAR = 0.2  # scale, less 1, that is further off than torque constants scatter
 _ITERATIONS, _FINAL_ITERATIONS = 6, 2  # number of fits, and of the last fits without the scales that are undetermined
 # Largest change of a value with windows of half the length, in combined standard errors and relative to the value.
 _LARGEST_CHANGE, _LARGEST_RELATIVE_CHANGE = 2.0, 0.01
-# Powers of the speed that are tried as a further term of friction. One counts from this many standard errors, and if
-# it has at least this share of the standard errors of the most significant one.
-_EXPONENTS, _SIGNIFICANT, _COMPARABLE = (-1.0, 0.5, 2.0), 3.0, 0.7
+_EXPONENTS = (-1.0, 0.5, 2.0)  # powers of the speed that are tried as a further term of friction
 _ALIKE = 0.002  # [s] by which the efforts of joints may be apart
 
 
@@ -229,8 +236,8 @@ def _with_reading_errors(identification: ArmFriction, recordings: Sequence[ArmSi
         coarser.append(dataclasses.replace(signals, position=signals.position + error, torque=torque))
     found, joints = _with_window_errors(identification, _identify(coarser, identification.model), _COARSE), []
     for joint, rounding in zip(found.joints, _lasting_rounding(recordings), strict=True):
-        shifted = {level.name: level.value + rounding for level in (*joint.estimates[:1], *joint.totals)}
-        joints.append(joint.widened(found.fit, shifted, _COARSE) if found.fit is not None and rounding else joint)
+        rival = Rival(_COARSE, {level.name: rounding for level in (*joint.estimates[:1], *joint.totals)})
+        joints.append(joint if found.fit is None else joint.with_rivals(found.fit, [rival]))
     return dataclasses.replace(found, joints=tuple(joints))
 
 
@@ -276,57 +283,49 @@ def _with_window_errors(identification: ArmFriction, finer: ArmFriction, reason:
     if identification.fit is None or (finer.fit is None and reason is None):
         return identification
     joints = []
-    values = {estimate.name: estimate.value for joint in finer.joints for estimate in joint.estimates}
-    fitted = finer.rows if finer.fit is not None else ()
-    rows = {finer.model.joint_names[row.joint]: (k, row) for k, row in enumerate(fitted)}
-    first = len(finer.values) - len(PARTS) * len(rows)
+    rows = {finer.model.joint_names[row.joint]: row for row in (finer.rows if finer.fit is not None else ())}
     for joint in identification.joints:
         if finer.fit is None or joint.name not in rows:  # refused by the other fit
             refused = None if reason is None or not joint.windows else refused_joint(joint.name, reason)
             joints.append(refused or finer[joint.name])
             continue
-        k, row = rows[joint.name]
-        for total in joint.totals:
-            finer_total = total_friction(finer.fit, joint.name, row, speed_of(total), first + len(PARTS) * k)
-            values[total.name] = finer_total.value
-        joints.append(joint.widened(identification.fit, values, reason))
+        rival = Rival(reason, joint.changes_to(bounded_values(finer.fit), rows[joint.name]))
+        joints.append(joint.with_rivals(identification.fit, [rival]))
     return dataclasses.replace(identification, joints=tuple(joints))
 
 
 def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
     """The identification with the error of the friction law itself, where the torques contradict that law.
 
-    The fit is repeated with one more term for each joint, a power of its speed. Where one is significant, the changes
-    of each friction value by it, and by others that are nearly as significant, are added to its error. A value that
-    this refuses names the cause. The same holds for friction that changes during the recordings, and for efforts of a
-    joint that are later or earlier than those of the others.
+    The fit is repeated with one more term for each joint: a power of its speed, a drift of its friction, or a delay of
+    its efforts that differs from that of the others. Each that the data show is a rival.
     """
-    rows, joints, fits, drifts = identification.rows, list(identification.joints), {}, {}
-    scaled = identification.scaled
+    rows, fit, scaled = identification.rows, identification.fit, identification.scaled
     found = (identification.model, identification.base, identification.offsets, scaled)
     common = float(identification.reading_values[-1]) if scaled else 0.0
     own = (*found[:3], (*scaled[:-1], False) if scaled else ())
+    if fit is None:
+        return identification
     try:
-        if identification.fit is not None:
-            late = joint_solution(rows, *own, [-row.slew for row in rows])
-            fits = {power: joint_solution(rows, *found, [row.power(power) for row in rows]) for power in _EXPONENTS}
-            drifts = {part: joint_solution(rows, *found, [row.drift(part) for row in rows]) for part in PARTS[:2]}
+        late = joint_solution(rows, *own, [-row.slew for row in rows])
+        powers = {power: joint_solution(rows, *found, [row.power(power) for row in rows]) for power in _EXPONENTS}
+        drifts = {part: joint_solution(rows, *found, [row.drift(part) for row in rows]) for part in PARTS[:2]}
     except IdentificationError:  # too short for more unknowns
         return identification
-    for k, row in enumerate(rows if fits else ()):
-        term = k - len(rows)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = {power: abs(fit.values[term]) / np.sqrt(fit.covariance[term, term]) for power, fit in fits.items()}
-        least = max(_SIGNIFICANT, _COMPARABLE * max(np.nan_to_num(list(ratios.values()))))
-        delay = float(late.values[term]) - common
-        if not identification.late and abs(delay) > max(_ALIKE, _SIGNIFICANT * math.sqrt(late.covariance[term, term])):
-            joints[row.joint] = with_own_delay(joints[row.joint], row, late, delay)
-        for exponent in sorted(ratios, key=ratios.__getitem__, reverse=True):
-            if ratios[exponent] > least:
-                joints[row.joint] = with_power(joints[row.joint], row, fits[exponent], term, exponent)
-        for part, fit in drifts.items():
-            if abs(fit.values[term]) > _SIGNIFICANT * np.sqrt(fit.covariance[term, term]):
-                joints[row.joint] = with_drift(joints[row.joint], fit, term, part)
+    joints = list(identification.joints)
+    for row in rows:
+        joint, rivals = joints[row.joint], list[Rival]()
+        term = further_term(joint.name)
+        delay = values_of(late)[term] - common
+        if not identification.late and abs(delay) > max(_ALIKE, SIGNIFICANT * late[term].standard_error):
+            rivals.append(late_rival(joint, row, late, delay))
+        rivals += admitted([power_rival(joint, row, other, term, power) for power, other in powers.items()])
+        rivals += [
+            rival
+            for part, other in drifts.items()
+            if (rival := drift_rival(joint, other, term, part)).strength > SIGNIFICANT
+        ]
+        joints[row.joint] = joint.with_rivals(fit, rivals)
     return dataclasses.replace(identification, joints=tuple(joints))
 
 

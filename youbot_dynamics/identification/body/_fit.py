@@ -35,17 +35,18 @@ from youbot_dynamics.identification.body._model import (
 )
 from youbot_dynamics.identification.delay import CONSTANT, OPPOSITE, LaggedCommand, identified_together, leading
 from youbot_dynamics.identification.least_squares import (
+    NEGLIGIBLE,
     Estimate,
     Kind,
     Reason,
     Unknown,
     Whiteness,
     judge,
-    pooled_estimate,
     student,
     undetermined,
     whiteness,
 )
+from youbot_dynamics.identification.least_squares import combined as pooled
 from youbot_dynamics.identification.signals import HeldCommand, stream_gaps
 
 _LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
@@ -57,7 +58,6 @@ _LEAST_EXPLAINED = 0.9  # share of the motion that the model must explain
 _LEAST_LIKENESS = 0.3  # the same at the best delay of the coarse search, below which no delay is named
 _MOST_BANDS = 60  # tested dead bands
 _WIDEST_BAND = 0.5  # largest tested dead band, as a share of the fastest command
-_BAND_RESOLUTION = 0.05  # half-width of the interval of a dead band that suffices, as a share of the fastest command
 _LIMITS = np.geomspace(0.05, 1.0, 40)  # tested limits, as shares of the largest command
 _ACCELERATION_TIME = 0.2  # time over which a commanded acceleration counts [s]
 _RAMP_STEP = 0.01  # of a command with limited acceleration [s]
@@ -237,13 +237,7 @@ def _combined_estimate(estimates: Sequence[Estimate]) -> Estimate:
             return largest_bound
         other = f"another recording shows a limit of {identified[0].value:.3g} {identified[0].unit}"
         return largest_bound.refused(Reason(Kind.OTHER_EXPLANATION, f"{largest_bound.reason.text}; {other}"))
-    if len(identified) <= 1:
-        return (identified or estimates)[0]
-    table = np.array([np.r_[one.value, one.standard_error, one.interval] for one in identified])
-    value, error, half_width, interval = pooled_estimate(table, systematic=True)
-    widest = max(0.5 * (estimate.interval[1] - estimate.interval[0]) for estimate in identified)
-    unknown = Unknown(identified[0].name, identified[0].unit, low=0.0, resolution=widest)
-    return replace(judge(unknown, value, error, half_width), interval=interval)
+    return pooled(estimates, systematic=True)
 
 
 def _unit(kind: str, unit: str) -> str:
@@ -322,9 +316,8 @@ def _dead_band(fit: Fit, quantum: float, unit: str) -> Estimate:
     low, high = max(0.0, float(bands[first]) - 0.5 * quantum), float(next_larger[last]) + 0.5 * quantum
     value = 0.0 if low == 0.0 else 0.5 * float(bands[best] + next_larger[best])
     half_width = 0.5 * (high - low)
-    unknown = Unknown("dead_band", unit, low=0.0, resolution=_BAND_RESOLUTION * float(sizes[-1]))
-    estimate = judge(unknown, value, half_width / student(freedom), half_width)
-    return replace(estimate, interval=(low, high))
+    unknown = Unknown("dead_band", unit, low=0.0, resolution=NEGLIGIBLE * float(sizes[-1]))
+    return judge(unknown, value, half_width / student(freedom), half_width, interval=(low, high))
 
 
 def _widened(estimate: Estimate, rival: Estimate, kind: str) -> Estimate:
@@ -332,15 +325,16 @@ def _widened(estimate: Estimate, rival: Estimate, kind: str) -> Estimate:
     if not estimate.identified or estimate.interval[0] <= rival.value <= estimate.interval[1]:
         return estimate
     interval = min(estimate.interval[0], rival.value), max(estimate.interval[1], rival.value)
-    if 0.5 * (interval[1] - interval[0]) > max(0.5 * min(estimate.value, 0.5 * sum(interval)), 0.01):
-        exceeded = (
-            f"it lies between {interval[0]:.3g} and {interval[1]:.3g}: the commands may have exceeded the largest "
-            f"{kind} of the axis; drive with smaller ones"
-        )
-        unknown = Unknown(estimate.name, estimate.unit)
-        return undetermined(unknown, Reason(Kind.OTHER_EXPLANATION, exceeded))
-    factor = (interval[1] - interval[0]) / (estimate.interval[1] - estimate.interval[0])
-    return replace(estimate, interval=interval, standard_error=factor * estimate.standard_error)
+    before, half_width = 0.5 * (estimate.interval[1] - estimate.interval[0]), 0.5 * (interval[1] - interval[0])
+    unknown, error = Unknown(estimate.name, estimate.unit), estimate.standard_error * half_width / before
+    least = min(estimate.value, 0.5 * sum(interval))
+    if judge(unknown, least, error, half_width).identified:
+        return replace(estimate, interval=interval, standard_error=error)
+    exceeded = (
+        f"it lies between {interval[0]:.3g} and {interval[1]:.3g}: the commands may have exceeded the largest "
+        f"{kind} of the axis; drive with smaller ones"
+    )
+    return undetermined(unknown, Reason(Kind.OTHER_EXPLANATION, exceeded))
 
 
 def _limits(fit: Fit, quantum: float, unit: str) -> tuple[Fit, list[Estimate], list[tuple[str, HeldCommand]]]:

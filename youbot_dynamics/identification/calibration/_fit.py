@@ -43,14 +43,17 @@ from youbot_dynamics.identification.least_squares import (
     Fit,
     Kind,
     Reason,
+    Rival,
     Rows,
     Unknown,
     accumulate,
     alike,
+    confused,
     fit,
     judge,
     merge,
     undetermined,
+    widened,
 )
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.robot_base import WHEELS
@@ -87,9 +90,10 @@ CREEP = 0.0004  # apparent radius error (relative) from contact creep under uneq
 _EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
 _STRONG = 0.015  # [s2] smoothing of the poses above which the model of it is too coarse: 0.1 % of the radius at 0.019
 _UNMODELLED = 0.05  # share of the effect of the smoothing, standard deviation: of 1 % of the radius, 0.05 % were left
-_USEFUL = 0.05  # relative half-width of a geometric value above which the data sheet is more accurate
+_USEFUL = 0.05  # relative half-width of a geometric value above which the data sheet is more accurate; of the place of
+# the tracked body, as a share of the lever
 _SIGNIFICANT = 4.0  # standard errors above which slip grows with the motion; by chance 1 robot in 100 exceeds 3
-_LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] sufficient for any value
+_YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.01  # [rad, s] sufficient for any value
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,12 +411,11 @@ def all_radii_identified(estimates: Sequence[Estimate]) -> bool:
 
 
 class _Reported(NamedTuple):
-    """A reported value, its slope (p,) over the unknowns, and the relative error above which it is useless."""
+    """A reported value and its slope (p,) over the unknowns."""
 
     unknown: Unknown
     value: float
     slope: Vector
-    share: float
     extra_variance: float = 0.0  # variance in addition to that of the unknowns
 
 
@@ -438,7 +441,8 @@ def _reported(guess: Guess, names: Sequence[str], linear_fit: Fit | None) -> lis
     """
     n, offsets = len(guess.base.radii), len(guess.offsets)
     mean, zeros = float(np.mean(guess.base.radii)), np.zeros(len(names) - n)
-    reported = [_Reported(Unknown(RADIUS, "m"), mean, np.concatenate([guess.base.radii / n, zeros]), _USEFUL)]
+    radius = Unknown(RADIUS, "m", share=_USEFUL)
+    reported = [_Reported(radius, mean, np.concatenate([guess.base.radii / n, zeros]))]
     error_slopes = (guess.base.radii / mean)[:, None] * (np.eye(n) - guess.base.radii / (n * mean))
     errors = guess.base.radii / mean - 1.0
     rows = np.column_stack([error_slopes, np.zeros((n, len(names) - n))])
@@ -450,20 +454,19 @@ def _reported(guess: Guess, names: Sequence[str], linear_fit: Fit | None) -> lis
     resolution = max(_EVEN, WIDEST_SHARE * math.sqrt(float(np.mean(errors**2))))
     for name, error, slope in zip(names[:n], errors.tolist(), math.sqrt(1.0 - share) * error_slopes, strict=True):
         unknown = Unknown(name.replace(RADIUS, RADIUS_ERROR), "1", resolution=resolution)
-        reported.append(_Reported(unknown, error, np.concatenate([slope, zeros]), math.inf, shrinkage_variance))
+        reported.append(_Reported(unknown, error, np.concatenate([slope, zeros]), shrinkage_variance))
     size = lever(guess.base), guess.base.lateral_factor
     values = np.concatenate([radii, size, guess.sensor, guess.offsets, [guess.smoothing]])
     slopes_ = np.diag(np.concatenate([values[: n + 2], np.ones(len(names) - n - 2)]))
     units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * offsets + ["s2"]
-    resolutions = [0.0] * (n + 2) + [_LEVER_RESOLUTION] * 2 + [_YAW_RESOLUTION] + [_OFFSET_RESOLUTION] * offsets
+    resolutions = [0.0] * (n + 2) + [_USEFUL * size[0]] * 2 + [_YAW_RESOLUTION] + [_OFFSET_RESOLUTION] * offsets
     resolutions.append(_STRONG)
     extra_variances = [mean**2 * shrinkage_variance] * n + [0.0] * (len(names) - n)
     for name, unit, value, slope, fine, extra_variance in zip(
         names, units, values.tolist(), slopes_, resolutions, extra_variances, strict=True
     ):
-        reported.append(
-            _Reported(Unknown(name, unit, resolution=fine), value, slope, math.inf if fine else _USEFUL, extra_variance)
-        )
+        unknown = Unknown(name, unit, resolution=fine, share=WIDEST_SHARE if fine else _USEFUL)
+        reported.append(_Reported(unknown, value, slope, extra_variance))
     return reported
 
 
@@ -481,17 +484,11 @@ def _estimate(reported: _Reported, reason: Reason | None, linear_fit: Fit | None
     if np.any(np.isnan(covariance)):
         linear = next(fitted for fitted in linear_fit.estimates if fitted.name in names[used] and not fitted.identified)
         return undetermined(unknown, linear.reason)
-    error = math.hypot(linear_fit.error_of(reported.slope), math.sqrt(reported.extra_variance), misfit)
+    error = math.hypot(linear_fit.error_of(reported.slope), math.sqrt(reported.extra_variance))
     if not math.isfinite(error):
         return undetermined(unknown, ALIKE)
-    half_width = linear_fit.half_width(error)
-    relatives = alike(names.tolist(), linear_fit.correlation)[int(np.flatnonzero(used)[0])] if np.sum(used) == 1 else []
-    judged = judge(unknown, reported.value, error, half_width, relatives)
-    if judged.identified and half_width > reported.share * abs(reported.value):
-        share = 100.0 * half_width / abs(reported.value)
-        text = f"it is known only to +-{share:.2g} %; {100.0 * _USEFUL:g} % is needed to improve on the data sheet"
-        note = f"; it cannot be distinguished from {', '.join(relatives)} in these data" if relatives else ""
-        judged = judged.refused(Reason(Kind.TOO_WIDE, text + note))
-    if not judged.identified and abs(misfit) > 0.5 * error:
-        return judged.refused(_MISPLACED)
-    return judged
+    multiple, hint = linear_fit.half_width(1.0), ""
+    if np.sum(used) == 1:
+        hint = confused(alike(names.tolist(), linear_fit.correlation)[int(np.flatnonzero(used)[0])])
+    judged = judge(unknown, reported.value, error, multiple * error, hint)
+    return widened([judged], [unknown], [Rival(_MISPLACED, {unknown.name: misfit})], multiple)[0]

@@ -37,6 +37,7 @@ from youbot_dynamics.identification.least_squares import (
     Reason,
     Unknown,
     jackknife_error,
+    judge,
     student,
     undetermined,
 )
@@ -166,15 +167,13 @@ class _WheelFit:
         residual, mean_residual = self._residuals(value, ridge), self._residuals(None, ridge)
         share, share_error = self._ripple_share(mean_residual - residual, mean_residual)
         wrapped = (value + 0.5 * pitch) % pitch - 0.5 * pitch
-        reason = None
-        if not half_width < _WORTHLESS * pitch:
-            wide = f"the interval of +-{half_width:.2g} rad is too wide to be better than the mean of all phases"
-            reason = Reason(Kind.TOO_WIDE, wide)
-        elif not share - multiple * share_error > _LEAST_RIPPLE:
-            shown = f"the data show {share:.2f} +-{multiple * share_error:.2f} of the ripple that the phase predicts"
-            below = f"below {_LEAST_RIPPLE:g} the mean of all phases is more accurate"
-            reason = Reason(Kind.UNEXPLAINED, f"{shown}; {below}")
-        return Estimate(name, "rad", wrapped, error, (wrapped - half_width, wrapped + half_width), reason)
+        unknown = Unknown(name, "rad", resolution=_WORTHLESS * pitch, share=0.0)
+        estimate = judge(unknown, wrapped, error, half_width)
+        if share - multiple * share_error > _LEAST_RIPPLE:
+            return estimate
+        shown = f"the data show {share:.2f} +-{multiple * share_error:.2f} of the ripple that the phase predicts"
+        below = f"below {_LEAST_RIPPLE:g} the mean of all phases is more accurate"
+        return estimate.refused_if_identified(Reason(Kind.UNEXPLAINED, f"{shown}; {below}"))
 
     def _ripple_share(self, predicted: Vector, measured: Vector) -> tuple[float, float]:
         """Regress the residual (r,) of the mean constraint on the predicted ripple (r,): slope and standard error."""

@@ -1,14 +1,15 @@
 """Delay of each axis: the time shift for which the held command best explains the motion."""
 
-from youbot_dynamics.identification.delay._estimator import DelayEstimate, estimate_delay
+from youbot_dynamics.identification.delay._estimator import DelayEstimate, estimate_delay, negligible_delay
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
     LaggedCommand,
     fit_fopdt,
     identified_together,
+    negligible_part,
     orthogonal_size,
 )
-from youbot_dynamics.identification.delay._reasons import CONSTANT, OPPOSITE, lag_at_bound, leading
+from youbot_dynamics.identification.delay._reasons import CONSTANT, OPPOSITE, leading
 
 __all__ = [
     "BLOCK",
@@ -19,7 +20,8 @@ __all__ = [
     "estimate_delay",
     "fit_fopdt",
     "identified_together",
-    "lag_at_bound",
     "leading",
+    "negligible_delay",
+    "negligible_part",
     "orthogonal_size",
 ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import nan
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +17,6 @@ from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time, real
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
-    RESOLUTION,
     block_jackknife,
     fit_fopdt,
     identified_together,
@@ -33,13 +31,14 @@ from youbot_dynamics.identification.delay._reasons import (
     leading,
 )
 from youbot_dynamics.identification.least_squares import (
-    WIDEST_SHARE,
     Estimate,
     Kind,
     Reason,
+    Unknown,
     Whiteness,
-    needed,
-    pooled_estimate,
+    combined,
+    judge,
+    search_ended,
     student,
     verdict_of,
     whiteness,
@@ -50,8 +49,8 @@ _GRID = 5e-3  # step of the coarse search [s]
 _LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
 _FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
+_LARGEST = 0.01  # half-width above which that of no delay is negligible [s]
 _SHAPE_ERROR = 0.1  # share of the difference between the shift of speeds and dead time + lag that may be an error
-_WIDEST_NEAR_ZERO = 0.01  # [s] a smaller half-width is useful for any value
 # A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
 _RIVAL_MISFIT = 1.1
 # Improvement of the fit with the opposite sign above which the signs are reported as wrong.
@@ -60,9 +59,6 @@ _OPPOSITE_MISFIT = 0.5
 _LEAST_EXPLAINED = 0.9
 # Larger readings are corrupt data; their squares would overflow.
 _LARGEST_VALUE = 1e9
-
-
-_AnyEstimate = TypeVar("_AnyEstimate", "DelayEstimate", Estimate)
 
 
 @dataclass(frozen=True)
@@ -91,6 +87,11 @@ class DelayEstimate:
     def verdict(self) -> str:
         """Verdict for people: "identified", or "not identifiable: " and the reason."""
         return verdict_of(self.reason)
+
+    @property
+    def effective(self) -> Estimate:
+        """The effective delay alone."""
+        return Estimate(f"effective_{self.channel}", "s", self.value, self.standard_error, self.interval, self.reason)
 
 
 def estimate_delay(
@@ -299,7 +300,7 @@ def _estimate_channel(
     elif interval[1] < 0.0:
         reason = leading(f"{-1e3 * value:.3g} ms")
     elif value >= longest - _GRID:
-        reason = Reason(Kind.AT_BOUND, f"the best shift is at the upper bound of the search, {longest:g} s")
+        reason = search_ended("s", longest)
     dead_time: Estimate | None = None
     lag: Estimate | None = None
     if separate and reason:
@@ -312,13 +313,19 @@ def _estimate_channel(
             error = float(np.hypot(error, _SHAPE_ERROR * shorter))
             half_width = student(freedom) * error
             interval = (value - half_width, value + half_width)
-    if not reason:
+    if reason is None:
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
-        reason = _too_wide(value, half_width, _WIDEST_NEAR_ZERO)
+        unknown = Unknown("delay", "s", resolution=negligible_delay(time))
+        reason = judge(unknown, value, error, half_width).reason
     whiteness_test = whiteness(time, residual)
     return DelayEstimate(
         name, value, error, interval, gain, rms, len(time), fastest, reason, dead_time, lag, whiteness_test
     )
+
+
+def negligible_delay(stamps: Vector) -> float:
+    """Half-width [s] that suffices for any delay of a motion read at (m,) [s]: a quarter of the period."""
+    return min(0.25 * float(np.median(np.diff(stamps))), _LARGEST)
 
 
 def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand | None, query: Vector) -> Vector:
@@ -347,16 +354,6 @@ def _local_minima(misfit: Callable[[float], float], grid: Vector) -> list[tuple[
     return minima or [(float(grid[int(np.argmin(misfits))]), float(misfits.min()))]
 
 
-def _too_wide(value: float, half_width: float, near_zero: float) -> Reason | None:
-    """Why an interval of +-`half_width` [s] is too wide to be useful, None if it is not."""
-    widest = max(WIDEST_SHARE * value, near_zero)
-    if half_width < widest:
-        return None
-    data_needed = needed(1e3 * half_width, 1e3 * widest)
-    wide = f"the interval of +-{1e3 * half_width:.3g} ms is too wide for a value of {1e3 * value:.3g} ms{data_needed}"
-    return Reason(Kind.TOO_WIDE, wide)
-
-
 def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     """One estimate of a channel from several recordings: random-effects mean of the identified ones.
 
@@ -365,12 +362,19 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     never narrower than those of the recordings: the order of the speed loop is unknown in all of them alike. The
     whiteness is that of the least white residual. There must be at least one estimate.
     """
-    combined = _combined(estimates, _WIDEST_NEAR_ZERO)
     identified = [estimate for estimate in estimates if estimate.identified]
+    effective = combined([estimate.effective for estimate in estimates])
+    together = replace(
+        (identified or estimates)[0],
+        value=effective.value,
+        standard_error=effective.standard_error,
+        interval=effective.interval,
+        reason=effective.reason,
+    )
     if len(identified) > 1:
         whiteness_tests = [estimate.whiteness for estimate in identified if estimate.whiteness is not None]
-        combined = replace(
-            combined,
+        together = replace(
+            together,
             gain=float(np.mean([estimate.gain for estimate in identified])),
             residual=float(np.sqrt(np.mean([estimate.residual**2 for estimate in identified]))),
             samples=sum(estimate.samples for estimate in identified),
@@ -380,19 +384,6 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     dead_times = [estimate.dead_time for estimate in estimates if estimate.dead_time is not None]
     lags = [estimate.lag for estimate in estimates if estimate.lag is not None]
     if not dead_times or not lags:
-        return combined
-    dead_time, lag = identified_together(
-        _combined(dead_times, RESOLUTION, systematic=True), _combined(lags, RESOLUTION, systematic=True)
-    )
-    return replace(combined, dead_time=dead_time, lag=lag)
-
-
-def _combined(estimates: Sequence[_AnyEstimate], near_zero: float, systematic: bool = False) -> _AnyEstimate:
-    """Weighted mean of the identified values, a half-width below `near_zero` [s] being useful; else the first one."""
-    identified = [estimate for estimate in estimates if estimate.identified]
-    if len(identified) <= 1:
-        return (identified or estimates)[0]
-    table = np.array([np.r_[one.value, one.standard_error, one.interval] for one in identified])
-    value, error, half_width, interval = pooled_estimate(table, systematic=systematic)
-    reason = _too_wide(value, half_width, near_zero)
-    return replace(identified[0], value=value, standard_error=error, interval=interval, reason=reason)
+        return together
+    dead_time, lag = identified_together(combined(dead_times, systematic=True), combined(lags, systematic=True))
+    return replace(together, dead_time=dead_time, lag=lag)

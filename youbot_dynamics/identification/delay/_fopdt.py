@@ -11,8 +11,17 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
-from youbot_dynamics.identification.delay._reasons import FASTER, NEGATIVE, NO_RESPONSE, lag_at_bound
-from youbot_dynamics.identification.least_squares import WIDEST_SHARE, Estimate, Kind, Reason, student
+from youbot_dynamics.identification.delay._reasons import FASTER, NEGATIVE, NO_RESPONSE
+from youbot_dynamics.identification.least_squares import (
+    NEGLIGIBLE,
+    Estimate,
+    Kind,
+    Reason,
+    Unknown,
+    judge,
+    search_ended,
+    student,
+)
 from youbot_dynamics.identification.signals import HeldCommand
 
 BLOCK = 0.8  # [s] several correlation times of the residual (0.1-0.3 s), so that blocks are independent
@@ -125,7 +134,6 @@ class LaggedCommand:
 _LEAST_LAG = 5e-4  # [s] a smaller lag is zero: between two readings the response would be a step
 _FIRST_LAGS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)  # start values of the search [s]
 _FRICTION_LAGS = (0.03, 0.1)  # double lags for the response of a speed loop to a change of friction [s]
-RESOLUTION = 5e-3  # [s] a smaller half-width, a quarter of a period, is sufficient for any value
 _ITERATIONS = 30
 _CONVERGED = 1e-7  # [s]
 # Shares of the residual and of the friction displacement that may look like dead time or lag after any averaging.
@@ -135,7 +143,13 @@ _HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 1.5
 _ORDERS = (-0.5, 1.8)
 # Two lags with the same q have a sum that is longer than the single lag by this share of it.
 _DOUBLE_LAG_EXCESS = sqrt(2.0) - 1.0
+_LARGEST_PART = 5e-3  # half-width above which that of no dead time or lag is negligible [s]
 _INDISTINGUISHABLE = -0.9  # correlation of dead time and lag below which it is given as the reason of a wide interval
+
+
+def negligible_part(delay: float) -> float:
+    """Half-width [s] that suffices for any dead time or lag of a delay [s]."""
+    return min(NEGLIGIBLE * delay, _LARGEST_PART)
 
 
 def fit_fopdt(
@@ -364,24 +378,29 @@ def _judged(
     lag, dead_time = bounds[0][4:]
     reason = None
     if lag >= longest:
-        reason = lag_at_bound(longest)
+        reason = search_ended("s", longest)
     elif q + half_width_q < 0.0:
         reason = FASTER
     elif latest < 0.0:
         reason = NEGATIVE
-    detail = ""
+    hint = ""
     correlation = _correlation(covariance, lag) if lag > 0.0 else -1.0
     if correlation < _INDISTINGUISHABLE:
-        detail = (
+        hint = (
             f"; dead time and lag cannot be distinguished (correlation {correlation:.3f}): the command changes "
             "too slowly for the size of the residuals"
         )
     elif orders[2].order - orders[1].order > 1.0:
-        detail = "; the data do not show whether the speed loop has one lag or several"
-    return identified_together(
-        _estimate("dead_time", dead_time, (max(0.0, shortest), max(0.0, latest)), multiple, reason, detail),
-        _estimate("lag", lag, (low, high), multiple, reason, detail),
-    )
+        hint = "; the data do not show whether the speed loop has one lag or several"
+    judged = []
+    for name, value, interval in (
+        ("dead_time", dead_time, (max(0.0, shortest), max(0.0, latest))),
+        ("lag", lag, (low, high)),
+    ):
+        half_width, unknown = 0.5 * (interval[1] - interval[0]), Unknown(name, "s", resolution=negligible_part(delay))
+        one = judge(unknown, value, half_width / multiple, half_width, hint, interval)
+        judged.append(one if reason is None else one.refused(reason))
+    return identified_together(*judged)
 
 
 def identified_together(dead_time: Estimate, lag: Estimate) -> tuple[Estimate, Estimate]:
@@ -396,16 +415,6 @@ def identified_together(dead_time: Estimate, lag: Estimate) -> tuple[Estimate, E
             estimate = estimate.refused(Reason(Kind.DEPENDS, f"{only}; {partner.name}: {partner.reason.text}"))
             return (estimate, partner) if partner is lag else (partner, estimate)
     return dead_time, lag
-
-
-def _estimate(
-    name: str, value: float, interval: tuple[float, float], multiple: float, reason: Reason | None, detail: str
-) -> Estimate:
-    half_width = 0.5 * (interval[1] - interval[0])
-    if reason is None and half_width > max(WIDEST_SHARE * value, RESOLUTION):
-        wide = f"the interval of {1e3 * interval[0]:.3g} to {1e3 * interval[1]:.3g} ms is too wide{detail}"
-        reason = Reason(Kind.TOO_WIDE, wide)
-    return Estimate(name, "s", value, half_width / multiple, interval, reason)
 
 
 def refused(reason: Reason, dead_time: float = nan, lag: float = nan) -> tuple[Estimate, Estimate]:

@@ -17,8 +17,3 @@ FASTER = Reason(Kind.UNEXPLAINED, "the motion changes faster than the command: t
 def leading(by: str) -> Reason:
     """Reason of a motion that leads its command by a time."""
     return Reason(Kind.WRONG_SIGNALS, f"the motion leads the command by {by}: check clocks and topics")
-
-
-def lag_at_bound(longest: float) -> Reason:
-    """Reason of a lag at the end of its search [s]."""
-    return Reason(Kind.AT_BOUND, f"the best lag is at the upper bound of the search, {longest:g} s")

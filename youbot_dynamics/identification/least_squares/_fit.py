@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -235,7 +235,7 @@ _FEWEST_SPARE_BLOCKS = 4
 class Fit:
     """Solution of a linear model; arrays are read-only."""
 
-    unknowns: tuple[Unknown, ...]  # p unknowns
+    unknowns: tuple[Unknown, ...]  # p unknowns, with the negligible half-widths of those that are parts of a whole
     estimates: tuple[Estimate, ...]  # one per unknown, with interval and verdict
     values: Vector  # (p,) solution before any bound; NaN if the data do not determine it
     covariance: Vector  # (p, p) from the scatter between blocks and between recordings; NaN if undetermined
@@ -274,18 +274,6 @@ class Fit:
         variance = np.einsum("ri,ij,rj->r", table, np.nan_to_num(self.covariance), table)
         half_width: Vector = self.half_width(1.0) * np.sqrt(np.maximum(variance, 0.0))
         return half_width
-
-    def widened(self, estimate: Estimate, unknown: Unknown, extra: float, reason: Reason | None = None) -> Estimate:
-        """The estimate with an independent error `extra` [its unit] more, judged anew.
-
-        An estimate that is not identified stays as it is, as does any if `extra` is not finite. `reason`, if given, is
-        that of a refusal.
-        """
-        error = math.hypot(estimate.standard_error, extra)
-        if not (estimate.identified and math.isfinite(error)):
-            return estimate
-        wider = verdict.judge(unknown, estimate.value, error, self.half_width(error))
-        return wider if reason is None or wider.identified else wider.refused(reason)
 
     def combination(self, matrix: ArrayLike, unknowns: Sequence[Unknown]) -> tuple[Estimate, ...]:
         """Estimates of m linear combinations, matrix (m, p) @ values, with their own intervals and verdicts.
@@ -362,6 +350,7 @@ def fit(
             remedy="make a longer recording with more motion",
             kind=Kind.TOO_LITTLE_DATA,
             count=len(sums),
+            needed=p + _FEWEST_SPARE_BLOCKS,
         )
     squares, products = sums.squares(), sums.products()
     lengths = np.sqrt(np.einsum("kii->i", squares)[:-1])
@@ -398,10 +387,13 @@ def fit(
     limited, scaled = model.solve_within(weights, solution.values, low, high)
     unbounded = np.full(p, np.nan)
     unbounded[used] = scaled / lengths[used]
+    bounded = np.zeros(p)
+    bounded[used] = limited / lengths[used]
+    unknowns = _resolved(unknowns, squares.sum(axis=0)[:p, :p], bounded)
     estimates = _estimates(unknowns, np.where(np.isfinite(values), unbounded, np.nan), covariance, freedom, excited)
     residual, target = float(weights @ model.residual_power(limited)), float(weights @ squares[:, -1, -1])
     return Fit(
-        tuple(unknowns),
+        unknowns,
         estimates,
         read_only(values),
         read_only(covariance),
@@ -413,6 +405,18 @@ def fit(
         freedom,
         method,
     )
+
+
+def _resolved(unknowns: Sequence[Unknown], gram: Vector, values: Vector) -> tuple[Unknown, ...]:
+    """Unknowns with the negligible half-widths of those that are parts of a whole; gram H'H (p, p), values (p,)."""
+    resolved = []
+    for j, unknown in enumerate(unknowns):
+        if unknown.whole and gram[j, j] > 0.0:
+            parts = np.array([other.whole == unknown.whole for other in unknowns]) * values
+            effect = math.sqrt(max(0.0, float(parts @ gram @ parts)))
+            unknown = replace(unknown, resolution=verdict.NEGLIGIBLE * effect / math.sqrt(gram[j, j]))
+        resolved.append(unknown)
+    return tuple(resolved)
 
 
 def _estimates(
@@ -436,7 +440,8 @@ def _estimates(
         else:
             error = math.sqrt(float(covariance[j, j]))
             half_width = student(freedom) * error
-            estimates.append(verdict.judge(unknown, float(unbounded[j]), error, half_width, relatives[j]))
+            hint = verdict.confused(relatives[j])
+            estimates.append(verdict.judge(unknown, float(unbounded[j]), error, half_width, hint))
     return tuple(estimates)
 
 

@@ -28,18 +28,21 @@ from youbot_dynamics.arrays import Flags, Indices, Vector, array
 from youbot_dynamics.dynamics.driven_base import STATE_SIZE, DrivenBase, follow
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.delay import negligible_part
 from youbot_dynamics.identification.least_squares import (
     BlockSums,
     Estimate,
     Fit,
     Kind,
     Reason,
+    Rival,
     Rows,
     accumulate,
     fit,
     judge,
     merge,
     undetermined,
+    widened,
 )
 from youbot_dynamics.identification.response._signals import DriveSignals, displacements, has_enough_data, span_of
 from youbot_dynamics.identification.response._unknowns import (
@@ -83,21 +86,24 @@ _ALIKE = Reason(Kind.CONFUSED, "these drives do not distinguish it from the othe
 _SELECTED = Reason(
     Kind.NOT_OF_THE_ROBOT, "this is the kind of speed loops with the smallest residuals, not a fitted value"
 )
+_OTHER_LOOPS = Reason(
+    Kind.OTHER_EXPLANATION, "another kind of speed loops, which these drives do not rule out, gives another value"
+)
 _DIFFERENT = Reason(
     Kind.UNEXPLAINED, "no kind of speed loops explains all recordings: they are of different robots, or wheels slip"
 )
 
 
 @dataclass(frozen=True)
-class _Loops:
+class _Kind:
     """A kind of speed loops."""
 
     feed: float  # as in `DrivenBase`
     integral: bool  # PI or P
 
 
-_KINDS = tuple(_Loops(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
-_FIRST = _Loops(1.0, True)  # the search starts with this kind
+_KINDS = tuple(_Kind(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
+_FIRST = _Kind(1.0, True)  # the search starts with this kind
 _SLOW_INTEGRAL = 0.2
 
 
@@ -105,7 +111,7 @@ _SLOW_INTEGRAL = 0.2
 class Candidate:
     """Fit of one kind of loops to some recordings."""
 
-    kind: _Loops
+    kind: _Kind
     values: Vector  # (15,) of the unknowns
     free: Indices  # indices of the fitted unknowns
     held: dict[int, Reason]  # indices of excited unknowns that were not fitted, and why
@@ -194,7 +200,7 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
     solutions = [_search(problem, _FIRST, start, _FIRST_ROUNDS) for start in starts]
     initial = min(solutions, key=lambda x: float(np.sum(problem.stacked(1.0, x) ** 2)))
     problem.weigh(initial)
-    candidates, reasons = list[Candidate](), dict[_Loops, Reason]()
+    candidates, reasons = list[Candidate](), dict[_Kind, Reason]()
     for kind in _KINDS:
         starts = [_start_of(kind, initial)]
         if kind.integral and candidates and candidates[-1].kind.feed == kind.feed:
@@ -268,7 +274,7 @@ def _base_of(x: Vector, feed: float, dynamics: MecanumDynamics) -> DrivenBase:
     return DrivenBase(adjusted, x[:3], float(x[LAG]), float(x[RATE]), float(x[TURN]), float(x[INTEGRAL]), feed)
 
 
-def _search(problem: _Problem, kind: _Loops, start: Vector, rounds: int, free: Indices | None = None) -> Vector:
+def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: Indices | None = None) -> Vector:
     """Levenberg-Marquardt solution (15,) within the bounds for the `free` unknowns; default: all.
 
     An unknown at a bound that the gradient pushes outwards stays there, and the others are solved for without it. After
@@ -318,7 +324,7 @@ def _search(problem: _Problem, kind: _Loops, start: Vector, rounds: int, free: I
     return x
 
 
-def _slopes(problem: _Problem, kind: _Loops, x: Vector, residual: Vector, free: Indices) -> Vector:
+def _slopes(problem: _Problem, kind: _Kind, x: Vector, residual: Vector, free: Indices) -> Vector:
     """Slopes (r, f) of the residuals over the free unknowns."""
     columns = []
     for k in free:
@@ -329,7 +335,7 @@ def _slopes(problem: _Problem, kind: _Loops, x: Vector, residual: Vector, free: 
     return np.column_stack(columns)
 
 
-def _start_of(kind: _Loops, initial: Vector) -> Vector:
+def _start_of(kind: _Kind, initial: Vector) -> Vector:
     """Start values (15,) of the search for a kind of loops, from a first solution of PI loops with feedforward."""
     start = initial.copy()
     if kind.feed == 0.0:
@@ -340,7 +346,7 @@ def _start_of(kind: _Loops, initial: Vector) -> Vector:
     return start
 
 
-def _fitted(problem: _Problem, kind: _Loops, start: Vector) -> Candidate | Reason:
+def _fitted(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | Reason:
     """Fit of a kind of loops to the drives, from `start` (15,); the reason if there is none."""
     free, held = problem.free, dict[int, Reason]()
     if not kind.integral:
@@ -360,7 +366,7 @@ def _fitted(problem: _Problem, kind: _Loops, start: Vector) -> Candidate | Reaso
 
 
 def _linearised(
-    problem: _Problem, kind: _Loops, x: Vector, free: Indices, held: dict[int, Reason]
+    problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict[int, Reason]
 ) -> Candidate | Reason:
     """The problem linearised about a solution (15,), including the held unknowns, on which the others depend."""
     residual = problem.stacked(kind.feed, x)
@@ -400,31 +406,35 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
     single values of the loops are therefore never identified.
     """
     best = min(candidates, key=lambda candidate: candidate.criterion)
-    x, spread = best.values, np.zeros(len(UNKNOWNS))
+    x, names = best.values, [unknown.name for unknown in UNKNOWNS]
+    rivals = []
     for candidate in candidates:
         odds = min(1.0, math.exp(0.5 * (best.cautious - candidate.cautious)))
-        spread += odds * (candidate.values - x) ** 2
+        changes = math.sqrt(odds) * (candidate.values - x)
+        rivals.append(Rival(_OTHER_LOOPS, dict(zip(names, changes.tolist(), strict=True))))
     try:
         # Without their scatter between recordings: each alone has undetermined directions with arbitrary values.
         linear = fit(best.sums, VALUES, between=False)
     except IdentificationError as exception:
         return _refused(Reason(Kind.TOO_LITTLE_DATA, exception.got))
+    # Of dead times and lag, parts of a delay; the other values are never judged.
+    resolution = negligible_part(float(np.min(x[:LAG][problem.driven]) + x[LAG]))
+    known = [dataclasses.replace(unknown, resolution=resolution) for unknown in UNKNOWNS]
     excited = np.array([one.reason is None or one.reason.kind is not Kind.NOT_EXCITED for one in linear.estimates])
     estimates = []
-    for k, unknown in enumerate(UNKNOWNS):
+    for k, unknown in enumerate(known):
         prior_shift = float(linear.values[k] - x[k])
-        error = math.sqrt(float(linear.covariance[k, k]) + float(spread[k]) + prior_shift * prior_shift)
+        error = math.hypot(math.sqrt(float(linear.covariance[k, k])), prior_shift)
+        judged = judge(unknown, float(x[k]), error, linear.half_width(error))
         if k in best.held:
-            estimate = judge(unknown, float(x[k]), error, linear.half_width(error))
-            estimates.append(estimate.refused(best.held[k]))
+            estimates.append(judged.refused(best.held[k]))
         elif not excited[k]:
             estimates.append(undetermined(unknown))
         elif not math.isfinite(error):
-            estimate = undetermined(unknown, _ALIKE)
-            estimates.append(dataclasses.replace(estimate, value=float(x[k])))
+            estimates.append(dataclasses.replace(undetermined(unknown, _ALIKE), value=float(x[k])))
         else:
-            judged = judge(unknown, float(x[k]), error, linear.half_width(error))
-            estimates.append(judged.refused_if_identified(TOGETHER if k in INNER else None))
+            estimates.append(judged.refused(TOGETHER) if k in INNER else judged)
+    estimates = list(widened(estimates, known, rivals, linear.half_width(1.0)))
     estimate = undetermined(FEED, _SELECTED)
     estimates.append(dataclasses.replace(estimate, value=best.kind.feed))
     squares = best.sums.squares().sum(axis=0)

@@ -14,17 +14,17 @@ AXES = ("x", "y", "yaw")
 DISTURBED = "something else moved the base, or its wheels slipped"  # why drives do not fit
 STILL = "the robot hardly moved on this axis"
 UNKNOWNS = (
-    *(Unknown(f"dead_time_{axis}", "s", low=0.0, resolution=0.005, unexcited=STILL) for axis in AXES),
-    Unknown("lag", "s", low=0.0, resolution=0.005),
+    *(Unknown(f"dead_time_{axis}", "s", low=0.0, unexcited=STILL) for axis in AXES),
+    Unknown("lag", "s", low=0.0),
     Unknown("rate", "1/s", low=0.0),
-    Unknown("wheel_coulomb", "N m", low=0.0, resolution=0.02),
-    Unknown("roller_coulomb", "N", low=0.0, resolution=0.1, unexcited="the robot never moved sideways in these data"),
-    Unknown("viscous_x", "N s/m", low=0.0, resolution=5.0, unexcited=STILL),
-    Unknown("viscous_y", "N s/m", low=0.0, resolution=5.0, unexcited=STILL),
-    Unknown("turn_factor", "1", low=0.0, resolution=0.3, unexcited="the robot hardly turned"),
-    Unknown("centre_x", "m", resolution=0.05, unexcited="the robot never moved sideways and turned"),
+    Unknown("wheel_coulomb", "N m", low=0.0),
+    Unknown("roller_coulomb", "N", low=0.0, unexcited="the robot never moved sideways in these data"),
+    Unknown("viscous_x", "N s/m", low=0.0, unexcited=STILL),
+    Unknown("viscous_y", "N s/m", low=0.0, unexcited=STILL),
+    Unknown("turn_factor", "1", low=0.0, unexcited="the robot hardly turned"),
+    Unknown("centre_x", "m", unexcited="the robot never moved sideways and turned"),
     *(Unknown(f"gain_{axis}", "1", unexcited=STILL) for axis in AXES),
-    Unknown("integral", "1", low=0.0, resolution=0.3, unexcited="the loops have no integral action"),
+    Unknown("integral", "1", low=0.0, unexcited="the loops have no integral action"),
 )
 FEED = Unknown("feed", "1")  # selected with the kind of loops, not fitted
 LOW = np.array([0.0, 0.0, 0.0, 1e-3, 2.0, 0.0, 0.0, 0.0, 0.0, 0.1, -0.3, 0.5, 0.5, 0.5, 0.01])

@@ -15,15 +15,19 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.least_squares import (
+    SIGNIFICANT,
     Estimate,
     Fit,
     Kind,
     Reason,
+    Rival,
     Rows,
     Unknown,
     least_squares,
+    strength,
     too_little,
     undetermined,
+    widened,
 )
 
 _NO_VOLTAGE = Reason(
@@ -52,7 +56,6 @@ EXPLAINS = 0.5  # R^2 below which the values of a model are meaningless
 # Standard deviations of errors that do not average out, both chosen.
 GAIN = 0.01  # relative, of a current or voltage sensor
 _SPEED_LAG = 5e-3  # of the speed behind voltage and current, such as of a filter [s]
-_SIGNIFICANT = 3.0  # standard errors of a further voltage from which it counts
 _BRUSHES = "{volts:.2g} V of the voltage have the sign of the current, whatever its size, as of brushes or a bridge"
 _ZERO_ERROR = "the voltage has a zero error of {volts:.2g} V"
 
@@ -125,19 +128,19 @@ def identify_armature(
     lag_voltage = values[1] * (np.interp(means[0] - _SPEED_LAG, means[0], means[2]) - means[2])
     lag_errors, *_ = np.linalg.lstsq(table, lag_voltage, rcond=None)
     gain_errors = GAIN * values * (math.sqrt(2.0), 1.0)  # R is a ratio of voltage and current, K of voltage and speed
-    resistance, torque_constant = map(fit.widened, fit.estimates, unknowns, np.hypot(lag_errors, gain_errors).tolist())
-    for column, cause in ((np.sign(table[:, 0]), _BRUSHES), (np.ones(len(table)), _ZERO_ERROR)):
-        rows = Rows(means[0], np.column_stack([table, column]), means[3], block=block)
-        try:
+    names, shared = [unknown.name for unknown in unknowns], np.hypot(lag_errors, gain_errors).tolist()
+    rivals = [Rival(None, dict(zip(names, shared, strict=True)))]
+    try:
+        for column, cause in ((np.sign(table[:, 0]), _BRUSHES), (np.ones(len(table)), _ZERO_ERROR)):
+            rows = Rows(means[0], np.column_stack([table, column]), means[3], block=block)
             wider = least_squares([rows], [*unknowns, Unknown("voltage", "V")])
-        except IdentificationError:  # too short for one more unknown
-            break
-        volts, error = wider.values[2], math.sqrt(wider.covariance[2, 2])
-        if abs(volts) > _SIGNIFICANT * error:
-            changes = (wider.values[:2] - values).tolist()
-            reason = Reason(Kind.OTHER_EXPLANATION, cause.format(volts=volts))
-            resistance = fit.widened(resistance, unknowns[0], changes[0], reason)
-            torque_constant = fit.widened(torque_constant, unknowns[1], changes[1], reason)
+            if strength(wider, ["voltage"]) > SIGNIFICANT:
+                reason = Reason(Kind.OTHER_EXPLANATION, cause.format(volts=wider.values[2]))
+                changes = (wider.values[:2] - values).tolist()
+                rivals.append(Rival(reason, dict(zip(names, changes, strict=True))))
+    except IdentificationError:  # too short for one more unknown
+        pass
+    resistance, torque_constant = widened(fit.estimates, unknowns, rivals, fit.half_width(1.0))
     return Armature(resistance, torque_constant, explained, fit)
 
 

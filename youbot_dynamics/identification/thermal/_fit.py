@@ -24,16 +24,19 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.thermal_motor import heat_history
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.least_squares import (
+    SIGNIFICANT,
     Estimate,
     Fit,
     Kind,
     Reason,
+    Rival,
     Rows,
     Unknown,
     judge,
     least_squares,
     too_little,
     undetermined,
+    widened,
     with_unit,
 )
 from youbot_dynamics.identification.thermal._armature import EXPLAINS, GAIN
@@ -73,7 +76,6 @@ _LOW, _HIGH = (1e-6, 0.1, 1.0, 1e-3), (1e3, 1e3, 1e5, 10.0)
 _LARGEST_RESIDUAL = 1e6  # residuals beyond this are clipped [K]: the search may try constants with thermal runaway
 _START_FACTORS = (0.3, 1.0, 3.0)  # factors on the start values of the search
 _BOUND_MARGIN = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
-_DISAGREEMENT = 3.0  # combined standard errors above which parts of the data disagree
 # Standard deviations of errors that all readings of a run share; they do not average out. All are chosen.
 _AIR = 0.2  # of the air at the start, relative to the motor's first reading or to the given temperature [K]
 _DRIFT = 0.005  # of the air or of the sensor, in the square root of a second [K]: 0.2 K in half an hour
@@ -268,26 +270,23 @@ def identify_heat(
     except IdentificationError as problem:
         return _refused_heat(too_little(problem), coefficient)
     gaps = _disagreement(runs, coefficient, logs)
-    changes = _model_changes(runs, coefficient, logs, fit)
-    # Half the difference as an additional standard error, so that the interval contains the values of both parts.
-    covariance = fit.covariance + np.diag((0.5 * gaps) ** 2)
-    covariance += sum((np.outer(change, change) for _, change in changes), np.zeros_like(covariance))
-    covariance += _shared_error_covariance(runs, coefficient, logs, slopes)
+    changes = [*_model_changes(runs, coefficient, logs, fit), *_gap_changes(gaps)]
+    covariance = fit.covariance + _shared_error_covariance(runs, coefficient, logs, slopes)
     logs_in_ampere = logs - np.array([2.0 * math.log(peak), 0.0, 0.0, 0.0])
-    values = np.exp(logs_in_ampere)
-    ratios = []
-    for k, (name, unit) in enumerate(zip(_NAMES, _UNITS, strict=True)):
+    values, multiple, ratios = np.exp(logs_in_ampere), fit.half_width(1.0), []
+    unknowns = [Unknown(name, unit, low=0.0) for name, unit in zip(_NAMES, _UNITS, strict=True)]
+    rivals = [Rival(reason, dict(zip(_NAMES, (values * change).tolist(), strict=True))) for reason, change in changes]
+    for k, unknown in enumerate(unknowns):
         error = float(np.sqrt(covariance[k, k]) * values[k])
         if math.isfinite(error):
-            ratio = judge(Unknown(name, unit, low=0.0), float(values[k]), error, fit.half_width(error))
-            reason = _implausibility(k, runs, logs, residuals, float(gaps[k]), ratio)
-            if not ratio.identified and changes:
-                cause, change = max(changes, key=lambda item: abs(float(item[1][k])))
-                reason = reason or (cause if change[k] != 0.0 else None)
+            ratio = judge(unknown, float(values[k]), error, multiple * error)
+            (ratio,) = widened([ratio], unknowns, rivals, multiple)
+            reason = _implausibility(k, runs, logs, residuals, ratio.value)
             ratios.append(ratio if reason is None else ratio.refused(reason))
         else:
-            ratios.append(undetermined(Unknown(name, unit), fit.estimates[k].reason))
+            ratios.append(undetermined(unknown, fit.estimates[k].reason))
     unidentified = [ratio.name for ratio in ratios if not ratio.identified]
+    covariance += sum((np.outer(change, change) for _, change in changes), np.zeros_like(covariance))
     constants = _constants(fit, covariance, logs_in_ampere, resistance, unidentified)
     disagreeing = tuple(name for name, gap in zip(_NAMES, gaps, strict=True) if gap > 0.0)
     residual = float(np.sqrt(np.mean(residuals**2)))
@@ -320,9 +319,7 @@ def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
         return best.x, *_linear_fit(runs, misfit, best.x)
 
 
-def _model_changes(
-    runs: Sequence[HeatRun], coefficient: float, logs: Vector, fit: Fit
-) -> tuple[tuple[Reason, Vector], ...]:
+def _model_changes(runs: Sequence[HeatRun], coefficient: float, logs: Vector, fit: Fit) -> list[tuple[Reason, Vector]]:
     """Changes (4,) of the logarithms in other models, each with its cause, as far as the readings show them.
 
     A sensor that lags looks like a slow winding. A lag counts from 3 standard errors, if it is longer than that which
@@ -332,17 +329,27 @@ def _model_changes(
     changes = []
     try:
         solution, with_lag, *_ = _solve(runs, coefficient, [np.append(logs, _LAG)])
-        if solution[-1] > max(_DISAGREEMENT * math.sqrt(with_lag.covariance[-1, -1]), _LAG):
+        if solution[-1] > max(SIGNIFICANT * with_lag["lag"].standard_error, _LAG):
             late = Reason(Kind.OTHER_EXPLANATION, _LATE.format(lag=solution[-1]))
             changes.append((late, solution[:-1] - logs))
         trending = [dataclasses.replace(run, trend=True) for run in runs]
         solution, with_trend, *_ = _solve(trending, coefficient, [logs])
     except IdentificationError:  # too short for one more unknown
-        return tuple(changes)
+        return changes
     variance = np.diag(fit.covariance)
     errors = np.sqrt(np.maximum(np.diag(with_trend.covariance) - variance, variance))
-    difference = np.where(np.abs(solution - logs) > _DISAGREEMENT * errors, solution - logs, 0.0)
-    return (*changes, (_DRIFTING, difference))
+    difference = np.where(np.abs(solution - logs) > SIGNIFICANT * errors, solution - logs, 0.0)
+    return [*changes, (_DRIFTING, difference)]
+
+
+def _gap_changes(gaps: Vector) -> list[tuple[Reason, Vector]]:
+    """Half of each difference (4,) between parts of the data: the interval then contains the values of both parts."""
+    found = []
+    for k in np.flatnonzero(gaps):
+        differ = f"parts of them give values that differ by a factor of {math.exp(gaps[k]):.2g}"
+        reason = Reason(Kind.OTHER_EXPLANATION, f"the recordings disagree: {differ}")
+        found.append((reason, 0.5 * gaps * (np.arange(len(gaps)) == k)))
+    return found
 
 
 def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> Vector:
@@ -363,18 +370,16 @@ def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> 
             continue  # a part is too short to be fitted alone
         difference = np.abs(logs_a - logs_b)
         combined = np.sqrt(np.diag(fit_a.covariance) + np.diag(fit_b.covariance))
-        gaps = np.maximum(gaps, np.where(difference > _DISAGREEMENT * combined, difference, 0.0))
+        gaps = np.maximum(gaps, np.where(difference > SIGNIFICANT * combined, difference, 0.0))
     return gaps
 
 
-def _implausibility(
-    k: int, runs: Sequence[HeatRun], logs: Vector, residuals: Vector, gap: float, ratio: Estimate
-) -> Reason | None:
+def _implausibility(k: int, runs: Sequence[HeatRun], logs: Vector, residuals: Vector, value: float) -> Reason | None:
     """Reason why the ratio number k is not credible although it has an interval, None if it is credible."""
     spread = np.concatenate([run.spread() for run in runs])
     power = float(spread @ spread)
     explained = 1.0 - float(residuals @ residuals) / power if power > 0.0 else 0.0
-    value, longest = ratio.value, max(float(np.ptp(run.read_times())) for run in runs)
+    longest = max(float(np.ptp(run.read_times())) for run in runs)
     if explained < EXPLAINS:
         little = f"the fit explains {explained:.2g} of the temperature variance (R2); at least {EXPLAINS:g} is needed"
         return Reason(Kind.UNEXPLAINED, little)
@@ -385,9 +390,6 @@ def _implausibility(
     if _UNITS[k] == "s" and _LEAST_DURATION * value > longest:
         short = f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s"
         return Reason(Kind.TOO_LITTLE_DATA, f"{short}; {_LEAST_DURATION * value:.0f} s are needed")
-    if gap > 0.0 and not ratio.identified:
-        differ = f"parts of them give values that differ by a factor of {math.exp(gap):.2g}"
-        return Reason(Kind.OTHER_EXPLANATION, f"the recordings disagree: {differ}")
     return None
 
 
