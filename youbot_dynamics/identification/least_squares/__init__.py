@@ -14,6 +14,7 @@ from youbot_dynamics.identification.least_squares._verdict import (
     needed,
     refusal,
     undetermined,
+    unsettled,
     with_unit,
 )
 from youbot_dynamics.identification.least_squares._whiteness import Whiteness, whiteness
@@ -41,6 +42,7 @@ __all__ = [
     "refusal",
     "student",
     "undetermined",
+    "unsettled",
     "whiteness",
     "with_unit",
 ]

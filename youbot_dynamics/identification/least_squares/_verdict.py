@@ -71,6 +71,11 @@ def refusal(reason: str) -> str:
     return f"not identifiable: {reason}"
 
 
+def unsettled(budget: str) -> str:
+    """Reason to refuse the values of a search that spent its budget, such as "400 evaluations", without converging."""
+    return f"the search was stopped after {budget}, before it converged: record longer, with motion that varies more"
+
+
 def undetermined(unknown: Unknown, reason: str) -> Estimate:
     """Estimate of an unknown that the data do not determine."""
     nan = math.nan

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Flags, Indices, Vector, array
-from youbot_dynamics.dynamics.driven_base import STATE_SIZE, DrivenBase, follow
+from youbot_dynamics.arrays import Indices, Vector, array
+from youbot_dynamics.dynamics.driven_base import DrivenBase
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.least_squares import (
@@ -38,53 +38,33 @@ from youbot_dynamics.identification.least_squares import (
     judge,
     merge,
     undetermined,
+    unsettled,
 )
-from youbot_dynamics.identification.response._signals import DriveSignals, displacements, has_enough_data, span_of
+from youbot_dynamics.identification.response._search import ARMS, Kind, Problem, Solution, base_of, search, slopes_of
+from youbot_dynamics.identification.response._signals import DriveSignals, has_enough_data
 from youbot_dynamics.identification.response._unknowns import (
-    CENTRE,
     DISTURBED,
     FEED,
-    GAINS,
-    HIGH,
     INNER,
     INTEGRAL,
     LAG,
-    LOW,
     RATE,
-    STEPS,
     STILL,
     TOGETHER,
-    TURN,
     UNKNOWNS,
     VALUES,
-    priors,
     reset_at_bounds,
     value_at_bound,
 )
 
-_STEP = 4e-3  # time step of the model [s], twice that of a prediction; it changes estimates by a tenth of their error
 _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], desired number
-_FIRST_ROUNDS, _ROUNDS = 5, 25
-_CONVERGED = 1e-7  # relative change of the misfit at which the search ends
-_WORTHWHILE = 1e-4  # the same below which slopes are computed anew
-_ARMS = np.array([1.0, 1.0, 0.3])  # [1, 1, m] of the axes: the last converts yaw to a length
-_LEAST_NOISE = 0.1  # smallest noise of an axis relative to the largest
+_FIRST_BUDGET, _BUDGET = 100, 800  # simulations of the drives: for a first solution, for one kind of loops
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
 _RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: about 1 to 150 by the cautious one
 _WORST_MISFIT = 0.1  # relative misfit of the displacements above which the model is rejected
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """A kind of speed loops."""
-
-    feed: float  # as in `DrivenBase`
-    integral: bool  # PI or P
-
-
-_KINDS = tuple(_Kind(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
-_FIRST = _Kind(1.0, True)  # the search starts with this kind
+_KINDS = tuple(Kind(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
+_FIRST = Kind(1.0, True)  # the search starts with this kind
 _SLOW_INTEGRAL = 0.2
 
 
@@ -92,20 +72,15 @@ _SLOW_INTEGRAL = 0.2
 class Candidate:
     """Fit of one kind of loops to some recordings."""
 
-    kind: _Kind
+    kind: Kind
     values: Vector  # (15,) of the unknowns
     free: Indices  # indices of the fitted unknowns
     held: dict[int, str]  # indices of excited unknowns that were not fitted, and why
     sums: BlockSums  # of the problem linearised about the values
-    misfit: float  # sum of squared residuals, each divided by the scale of its axis [1]
     squares: Vector  # (3,) the same of x, y, yaw [m2, m2, rad2]
     readings: float  # number of displacements used, three residuals each
     span: float  # number of readings within the time of a displacement; this many neighbours are dependent
-
-    @property
-    def noise(self) -> float:
-        """Variance of independent residuals [1]."""
-        return self.span * self.misfit / (3.0 * self.readings)
+    settled: bool = True  # whether the search converged within its budget
 
     @property
     def criterion(self) -> float:
@@ -142,14 +117,24 @@ class Response:
     # the residual of the model
     usable: bool = False
     candidates: tuple[Candidate, ...] = ()  # one per kind of loops
-    problem: _Problem | None = None  # of the drives, for `combined_response`
+    problem: Problem | None = None  # of the drives, for `combined_response`
 
     def __getitem__(self, name: str) -> Estimate:
         """Estimate by its name."""
         return {estimate.name: estimate for estimate in self.estimates}[name]
 
+    @property
+    def kind(self) -> Kind:
+        """Kind of loops that was selected; there is one if there is a model."""
+        return min(self.candidates, key=lambda candidate: candidate.criterion).kind
 
-def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics, delays: ArrayLike) -> Response:
+
+def identify_response(
+    drives: Sequence[DriveSignals],
+    dynamics: MecanumDynamics,
+    delays: ArrayLike,
+    kinds: Sequence[Kind] = _KINDS,
+) -> Response:
     """Identify dead times, lag, rate and friction for which the poses of the model match the measured ones.
 
     Levenberg-Marquardt on the displacements over half a second, from several start lags; intervals from blocks of 2 s
@@ -160,6 +145,7 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
         drives: signals, each recording with its own number.
         dynamics: inertia and kinematics of the base; its friction is the start value.
         delays: (3,) effective delays of x, y, yaw [s], also start values.
+        kinds: of speed loops, of which one is selected.
 
     Returns:
         Estimates with verdicts; axes that were not driven are refused, and all of them if nothing fits.
@@ -171,18 +157,18 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
     distance = sum(np.abs(np.diff(drive.sent)) @ np.abs(drive.twists[:-1]) for drive in useful)
     if not np.any(distance > _DRIVEN):
         return _refused("the commands never moved the robot")
-    problem = _Problem(useful, dynamics, np.asarray(distance > _DRIVEN))
+    problem = Problem(useful, dynamics, np.asarray(distance > _DRIVEN))
     starts = [
         np.array(
             [*np.maximum(first - lag, 0.02), lag, 0.5 / lag, *problem.friction, 1.0, problem.centre, 1.0, 1.0, 1.0, 1.0]
         )
         for lag in _LAGS
     ]
-    solutions = [_search(problem, _FIRST, start, _FIRST_ROUNDS) for start in starts]
-    initial = min(solutions, key=lambda x: float(np.sum(problem.stacked(1.0, x) ** 2)))
-    problem.weigh(initial)
-    candidates, reasons = list[Candidate](), dict[_Kind, str]()
-    for kind in _KINDS:
+    nearest = min(starts, key=lambda start: float(np.sum(problem.stacked(_FIRST, start) ** 2)))
+    initial = search(problem, _FIRST, nearest, problem.free, _FIRST_BUDGET).values
+    problem.weigh(_FIRST, initial)
+    candidates, reasons = list[Candidate](), dict[Kind, str]()
+    for kind in kinds:
         starts = [_start_of(kind, initial)]
         if kind.integral and candidates and candidates[-1].kind.feed == kind.feed:
             # A slow integral action is closer to none than to that of critically damped loops.
@@ -192,131 +178,10 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
         fitted = [result for result in results if isinstance(result, Candidate)]
         reasons[kind] = next((result for result in results if isinstance(result, str)), "")
         candidates += [min(fitted, key=lambda candidate: candidate.criterion)] if fitted else []
-    return _selected(tuple(candidates), problem) if candidates else _refused(reasons[_FIRST])
+    return _selected(tuple(candidates), problem) if candidates else _refused(reasons.get(_FIRST, reasons[kinds[0]]))
 
 
-class _Problem:
-    """Displacements of model and readings, weighted by the noise of their axis, for the excited unknowns."""
-
-    def __init__(self, drives: Sequence[DriveSignals], dynamics: MecanumDynamics, driven: Flags) -> None:
-        self.drives = drives
-        self.dynamics = dynamics
-        self.driven = driven
-        self.friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
-        self.centre = float(dynamics.centre_of_mass[0])
-        x, y, yaw = driven.tolist()
-        coulomb, turning = [True, y or yaw], [yaw and (x or y), yaw and y]
-        # In the order of UNKNOWNS: dead times; lag and rate; Coulomb and viscous friction; turn and centre; gains.
-        self.free = np.flatnonzero([x, y, yaw, True, True, *coulomb, x, y, *turning, x, y, yaw, True])
-        self.spans = [span_of(drive) for drive in drives]
-        self.moved = [displacements(drive.poses, span) for drive, span in zip(drives, self.spans, strict=True)]
-        self.known = [drive.commands_known(span) for drive, span in zip(drives, self.spans, strict=True)]
-        self.readings = max(1.0, float(sum(np.sum(known) for known in self.known)))
-        self.span = float(np.mean(self.spans))
-        # [m, m, rad] scale of the residuals; infinite for an axis that was not driven
-        self.scale = np.where(driven, 1.0 / _ARMS, np.inf)
-
-    def weigh(self, x: Vector) -> None:
-        """Set the weights of the axes from the residuals of the first kind of loops at a first solution (15,)."""
-        self.scale = np.ones(3)
-        rms = np.sqrt(np.sum(np.concatenate(self.residuals(_FIRST.feed, x)) ** 2, axis=0) / self.readings)
-        # An axis that hardly moved has little noise, but still has model errors.
-        largest = float(np.max(rms[self.driven] * _ARMS[self.driven]))
-        scale = np.maximum(rms, _LEAST_NOISE * largest / _ARMS) if largest > 0.0 else 1.0 / _ARMS
-        self.scale = np.where(self.driven, scale, np.inf)
-
-    def residuals(self, feed: float, x: Vector) -> list[Vector]:
-        """Measured minus modelled displacement (k, 3) of each drive in the body frame, over the scale of its axis."""
-        base = _base_of(x, feed, self.dynamics)
-        parts = []
-        for drive, span, known, moved in zip(self.drives, self.spans, self.known, self.moved, strict=True):
-            poses = np.zeros((len(drive.stamps), 3))
-            twists = np.ascontiguousarray(drive.twists * x[GAINS])
-            begin, end, state = float(drive.sent[0]), float(drive.stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
-            follow(base.constants, state, begin, end, _STEP, drive.sent, twists, drive.stamps, poses)
-            parts.append((moved - displacements(poses, span)) * known[:, None] / self.scale)
-        return parts
-
-    def stacked(self, feed: float, x: Vector) -> Vector:
-        """All residuals (r,)."""
-        return np.concatenate([part.ravel() for part in self.residuals(feed, x)])
-
-
-def _base_of(x: Vector, feed: float, dynamics: MecanumDynamics) -> DrivenBase:
-    """Model with the values (15,)."""
-    adjusted = dataclasses.replace(
-        dynamics,
-        wheel_coulomb=x[5],
-        roller_coulomb=x[6],
-        viscous_x=x[7],
-        viscous_y=x[8],
-        centre_of_mass=(float(x[CENTRE]), dynamics.centre_of_mass[1]),
-    )
-    return DrivenBase(adjusted, x[:3], float(x[LAG]), float(x[RATE]), float(x[TURN]), float(x[INTEGRAL]), feed)
-
-
-def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: Indices | None = None) -> Vector:
-    """Levenberg-Marquardt solution (15,) within the bounds for the `free` unknowns; default: all.
-
-    An unknown at a bound that the gradient pushes outwards stays there, and the others are solved for without it. After
-    a step, Broyden's (1965) rank-one update corrects the slopes; they are computed anew where they no longer help.
-    """
-    free = problem.free if free is None else free
-    low, high = LOW[free], HIGH[free]
-    x = start.copy()
-    x[free] = np.clip(start[free], low, high)
-    residual, damping = problem.stacked(kind.feed, x), 1e-3
-    for _ in range(rounds):
-        slopes, updated = _slopes(problem, kind, x, residual, free), False
-        if not np.any(slopes) or not np.all(np.isfinite(slopes)):
-            break  # at rest while the commands are known, or an unbounded motion
-        while True:
-            misfit = float(residual @ residual)
-            noise = problem.span * misfit / (3.0 * problem.readings)
-            prior_residual, prior_slopes = priors(x, problem.centre)
-            prior_slopes = prior_slopes[:, free]
-            normal = slopes.T @ slopes + noise * prior_slopes.T @ prior_slopes
-            moment = slopes.T @ residual + noise * prior_slopes.T @ prior_residual
-            misfit += noise * float(prior_residual @ prior_residual)
-            scale = np.diag(normal) + 1e-12 * np.max(np.diag(normal))
-            moving = np.flatnonzero(~((x[free] <= low) & (moment > 0.0) | (x[free] >= high) & (moment < 0.0)))
-            decrease = 0.0
-            while damping < 1e8 and len(moving):
-                trial, damped = x.copy(), normal + damping * np.diag(scale)
-                change = np.linalg.solve(damped[np.ix_(moving, moving)], moment[moving])
-                trial[free[moving]] = np.clip(x[free[moving]] - change, low[moving], high[moving])
-                trial_residual = problem.stacked(kind.feed, trial)
-                trial_prior = priors(trial, problem.centre)[0]
-                decrease = misfit - float(trial_residual @ trial_residual) - noise * float(trial_prior @ trial_prior)
-                if decrease > 0.0 or updated:
-                    break
-                damping *= 5.0
-            if decrease > 0.0:
-                step = trial[free] - x[free]
-                missed = trial_residual - residual - slopes @ step
-                slopes = slopes + np.outer(missed, scale * step) / float(step @ (scale * step))
-                x, residual = trial, trial_residual
-                damping = max(damping / 5.0, 1e-9)
-            if decrease < _WORTHWHILE * misfit:
-                break
-            updated = True
-        if decrease < _CONVERGED * misfit and not updated:
-            break
-    return x
-
-
-def _slopes(problem: _Problem, kind: _Kind, x: Vector, residual: Vector, free: Indices) -> Vector:
-    """Slopes (r, f) of the residuals over the free unknowns."""
-    columns = []
-    for k in free:
-        moved = x.copy()
-        size = STEPS[k] if x[k] + STEPS[k] <= HIGH[k] else -STEPS[k]
-        moved[k] += size
-        columns.append((problem.stacked(kind.feed, moved) - residual) / size)
-    return np.column_stack(columns)
-
-
-def _start_of(kind: _Kind, initial: Vector) -> Vector:
+def _start_of(kind: Kind, initial: Vector) -> Vector:
     """Start values (15,) of the search for a kind of loops, from a first solution of PI loops with feedforward."""
     start = initial.copy()
     if kind.feed == 0.0:
@@ -327,31 +192,37 @@ def _start_of(kind: _Kind, initial: Vector) -> Vector:
     return start
 
 
-def _fitted(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | str:
+def _fitted(problem: Problem, kind: Kind, start: Vector) -> Candidate | str:
     """Fit of a kind of loops to the drives, from `start` (15,); the reason if there is none."""
-    free, held = problem.free, dict[int, str]()
+    free, held, left = problem.excited(kind), dict[int, str](), _BUDGET
     if not kind.integral:
-        free, held = free[free != INTEGRAL], {INTEGRAL: "the loops have no integral action"}
+        held = {INTEGRAL: "the loops have no integral action"}
     while True:
-        x = _search(problem, kind, start, _ROUNDS, free)
+        solution = search(problem, kind, start, free, left)
+        left -= solution.simulations
+        x = solution.values
         start, reasons = reset_at_bounds(x, free, problem.dynamics)
-        if not reasons:
+        if not reasons or not solution.settled:
             break
         held |= reasons
         free = np.array([k for k in free if k not in reasons], dtype=np.int64)
-    candidate = _linearised(problem, kind, x, free, held)
+    candidate = _linearised(problem, kind, solution, free, held)
     at_bound = value_at_bound(x, free)
     if isinstance(candidate, str):
         return f"{candidate}; {at_bound}" if at_bound else candidate
     return at_bound or candidate
 
 
-def _linearised(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict[int, str]) -> Candidate | str:
-    """The problem linearised about a solution (15,), including the held unknowns, on which the others depend."""
-    residual = problem.stacked(kind.feed, x)
+def _linearised(
+    problem: Problem, kind: Kind, solution: Solution, free: Indices, held: dict[int, str]
+) -> Candidate | str:
+    """The problem linearised about a solution, including the held unknowns, on which the others depend."""
+    x, residual = solution.values, solution.residual
     slopes = np.zeros((len(residual), len(UNKNOWNS)))
-    excited = problem.free if kind.integral else problem.free[problem.free != INTEGRAL]
-    slopes[:, excited] = -_slopes(problem, kind, x, residual, excited)
+    known = free if solution.settled else free[:0]
+    others = np.setdiff1d(problem.excited(kind), known)
+    slopes[:, known] = -solution.slopes[:, : len(known)]
+    slopes[:, others] = -slopes_of(problem, kind, x, residual, others)
     pieces, row, power = [], 0, 0.0
     duration = sum(float(np.ptp(drive.stamps)) for drive in problem.drives)
     block = min(max(duration / _BLOCKS, _SHORTEST_BLOCK), _LONGEST_BLOCK)
@@ -363,20 +234,21 @@ def _linearised(problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: 
         target = residual[part] + slopes[part] @ x
         pieces.append(Rows(moments, slopes[part], target, recording=drive.recording, block=block))
         displacement = problem.moved[k] * problem.known[k][:, None]
-        power += float(np.sum((displacement * _ARMS)[:, problem.driven] ** 2))
+        power += float(np.sum((displacement * ARMS)[:, problem.driven] ** 2))
     if power == 0.0:
         return "the base never moved"
     squares = np.zeros(3)
     driven = problem.driven
     squares[driven] = np.sum(residual.reshape(-1, 3)[:, driven] ** 2, axis=0) * problem.scale[driven] ** 2
-    unexplained = float(squares @ _ARMS**2)
+    unexplained = float(squares @ ARMS**2)
     if unexplained > _WORST_MISFIT**2 * power:
         return f"the model leaves {math.sqrt(unexplained / power):.0%} of the motion unexplained: {DISTURBED}"
     sums = merge([accumulate(piece) for piece in pieces])
-    return Candidate(kind, x, free, held, sums, float(residual @ residual), squares, problem.readings, problem.span)
+    settled = solution.settled
+    return Candidate(kind, x, free, held, sums, squares, problem.readings, problem.span, settled)
 
 
-def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
+def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
     """Response of the kind of loops that the data prefer.
 
     The errors include the differences to other likely kinds, and the effect of the priors. Friction appears only
@@ -410,6 +282,10 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
             if k in INNER and judged.identified:
                 judged = judged.refused(TOGETHER)
             estimates.append(judged)
+    rivals = [candidate for candidate in candidates if candidate.criterion <= best.criterion + _RULED_OUT]
+    settled = all(candidate.settled for candidate in rivals)
+    for k in problem.free if not settled else ():
+        estimates[k] = estimates[k].refused(unsettled(f"{_BUDGET} simulations of the drives"))
     estimate = undetermined(FEED, "this is the kind of speed loops with the smallest residuals, not a fitted value")
     estimates.append(dataclasses.replace(estimate, value=best.kind.feed))
     squares = best.sums.squares().sum(axis=0)
@@ -420,10 +296,10 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
     )
     return Response(
         tuple(estimates),
-        _base_of(x, best.kind.feed, problem.dynamics),
+        base_of(x, best.kind, problem.dynamics),
         linear,
         np.sqrt(best.squares / best.readings),
-        uncertainty < float(augmented @ squares @ augmented),
+        settled and uncertainty < float(augmented @ squares @ augmented),
         candidates,
         problem,
     )
@@ -441,7 +317,7 @@ def combined_response(responses: Sequence[Response]) -> Response:
         return fitted[0] if fitted else responses[0]
     problems = [response.problem for response in fitted if response.problem is not None]
     driven = np.any([problem.driven for problem in problems], axis=0)
-    joint = _Problem([drive for problem in problems for drive in problem.drives], problems[0].dynamics, driven)
+    joint = Problem([drive for problem in problems for drive in problem.drives], problems[0].dynamics, driven)
     scales = np.ma.masked_invalid([problem.scale for problem in problems])
     joint.scale = np.sqrt((scales**2).mean(axis=0)).filled(np.inf)
     totals, least = [], math.inf
