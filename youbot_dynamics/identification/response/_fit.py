@@ -62,6 +62,7 @@ _FIRST_BUDGET, _BUDGET = 100, 800  # simulations of the drives: for a first solu
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
 _RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: about 1 to 150 by the cautious one
+_HOPELESS = 100.0  # difference that cannot matter: by the cautious criterion 1 to 10^7 and more
 _WORST_MISFIT = 0.1  # relative misfit of the displacements above which the model is rejected
 _KINDS = tuple(Kind(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
 _FIRST = Kind(1.0, True)  # the search starts with this kind
@@ -174,7 +175,8 @@ def identify_response(
             # A slow integral action is closer to none than to that of critically damped loops.
             starts.append(candidates[-1].values.copy())
             starts[-1][INTEGRAL] = _SLOW_INTEGRAL
-        results = [_fitted(problem, kind, start) for start in starts]
+        least = min((candidate.criterion for candidate in candidates), default=math.inf)
+        results = [_fitted(problem, kind, start, least) for start in starts]
         fitted = [result for result in results if isinstance(result, Candidate)]
         reasons[kind] = next((result for result in results if isinstance(result, str)), "")
         candidates += [min(fitted, key=lambda candidate: candidate.criterion)] if fitted else []
@@ -192,13 +194,18 @@ def _start_of(kind: Kind, initial: Vector) -> Vector:
     return start
 
 
-def _fitted(problem: Problem, kind: Kind, start: Vector) -> Candidate | str:
-    """Fit of a kind of loops to the drives, from `start` (15,); the reason if there is none."""
+def _fitted(problem: Problem, kind: Kind, start: Vector, least: float = math.inf) -> Candidate | str:
+    """Fit of a kind of loops to the drives, from `start` (15,); the reason if there is none.
+
+    `least` is the criterion of another kind: the search is stopped where this one is hopelessly worse.
+    """
     free, held, left = problem.excited(kind), dict[int, str](), _BUDGET
+    n = max(2.0, problem.readings / problem.span)
+    worst = (least + _HOPELESS - len(free) * math.log(3.0 * n)) / n
     if not kind.integral:
         held = {INTEGRAL: "the loops have no integral action"}
     while True:
-        solution = search(problem, kind, start, free, left)
+        solution = search(problem, kind, start, free, left, worst)
         left -= solution.simulations
         x = solution.values
         start, reasons = reset_at_bounds(x, free, problem.dynamics)
@@ -237,9 +244,7 @@ def _linearised(
         power += float(np.sum((displacement * ARMS)[:, problem.driven] ** 2))
     if power == 0.0:
         return "the base never moved"
-    squares = np.zeros(3)
-    driven = problem.driven
-    squares[driven] = np.sum(residual.reshape(-1, 3)[:, driven] ** 2, axis=0) * problem.scale[driven] ** 2
+    squares = problem.squares(residual)
     unexplained = float(squares @ ARMS**2)
     if unexplained > _WORST_MISFIT**2 * power:
         return f"the model leaves {math.sqrt(unexplained / power):.0%} of the motion unexplained: {DISTURBED}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ _RESOLVED = 1e-6  # RMS residual [m] that no reading resolves: a smaller one cou
 _SETTLED = 5e-3  # distance of the best values, in standard errors, at which the search ends
 _AS_EXPECTED = 0.25  # share of the expected decrease of the misfit below which slopes are computed anew
 _LARGEST_DAMPING = 1e8
+_OPTIMISM, _PATIENCE = 4.0, 100  # multiple of the expected decrease that may be reached, within these simulations
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,12 @@ class Problem:
             parts.append(residual.ravel())
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
+    def squares(self, residual: Vector) -> Vector:
+        """Sums (3,) of the squared residuals of x, y, yaw [m2, m2, rad2], 0 for an axis that was not driven."""
+        sums, driven = np.zeros(3), self.driven
+        sums[driven] = np.sum(residual.reshape(-1, 3)[:, driven] ** 2, axis=0) * self.scale[driven] ** 2
+        return sums
+
     def noise(self, misfit: float) -> float:
         """Variance of independent residuals [1] for a sum of squared residuals; never less than readings resolve."""
         resolved = self.readings * float(np.sum((_RESOLVED / ARMS / self.scale) ** 2))
@@ -129,16 +137,19 @@ class Solution:
     residual: Vector  # (r,) of the values
     slopes: Vector  # (r, f) of the residual over the free unknowns
     simulations: int  # used
-    settled: bool  # whether the values are the best ones; else the budget was spent before
+    settled: bool  # whether the values are the best ones; else the search was stopped before
 
 
-def search(problem: Problem, kind: Kind, start: Vector, free: Indices, budget: int) -> Solution:
+def search(
+    problem: Problem, kind: Kind, start: Vector, free: Indices, budget: int, worst: float = math.inf
+) -> Solution:
     """Levenberg-Marquardt solution within the bounds for the `free` unknowns, in at most `budget` simulations.
 
     An unknown at a bound that the gradient pushes outwards stays there, and the others are solved for without it. After
     a step, Broyden's (1965) rank-one update corrects the slopes; they are computed anew where they no longer help. The
     search ends where the linear model expects a decrease of the misfit by less than that of a two-hundredth of a
-    standard error, or no step decreases it.
+    standard error, or no step decreases it. It is stopped where the sum of the logarithms of `Problem.squares` will
+    hardly fall below `worst`.
     """
     low, high = LOW[free], HIGH[free]
     x = start.copy()
@@ -166,8 +177,14 @@ def search(problem: Problem, kind: Kind, start: Vector, free: Indices, budget: i
         moving = np.flatnonzero(~((x[free] <= low) & (moment > 0.0) | (x[free] >= high) & (moment < 0.0)))
         downhill, rigid = moment[moving], normal[np.ix_(moving, moving)]
         least = _SETTLED**2 * noise
-        decrease = expected = 0.0
-        if float(downhill @ np.linalg.solve(rigid + 1e-9 * np.diag(scale[moving]), downhill)) > least:
+        reachable = float(downhill @ np.linalg.solve(rigid + 1e-9 * np.diag(scale[moving]), downhill))
+        decrease = 0.0
+        remaining = 1.0 if simulations > _PATIENCE else 1.0 - _OPTIMISM * reachable / max(misfit, 1e-300)
+        if fresh and remaining > 0.0:
+            squares = problem.squares(residual)[problem.driven] * remaining
+            if np.sum(np.log(np.maximum(squares, 1e-300))) > worst:
+                return Solution(x, residual, slopes, simulations, False)
+        if reachable > least:
             growth = 4.0
             while damping < _LARGEST_DAMPING:
                 if simulations == budget:
@@ -184,14 +201,14 @@ def search(problem: Problem, kind: Kind, start: Vector, free: Indices, budget: i
                 damping, growth = damping * growth, 2.0 * growth
         if decrease > 0.0:
             step = trial[free] - x[free]
-            expected = -float(step @ (2.0 * moment + normal @ step))
+            as_expected = decrease > -_AS_EXPECTED * float(step @ (2.0 * moment + normal @ step))
             missed = trial_residual - residual - slopes @ step
             slopes = slopes + np.outer(missed, scale * step) / float(step @ (scale * step))
             x, residual = trial, trial_residual
             damping = max(damping / 5.0, 1e-9)
         if fresh and decrease <= least:
             break
-        renew = decrease <= max(least, _AS_EXPECTED * expected)
+        renew = decrease <= least or not as_expected
         fresh = False
     return Solution(x, residual, slopes, simulations, True)
 
