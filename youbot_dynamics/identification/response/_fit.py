@@ -58,7 +58,8 @@ from youbot_dynamics.identification.response._unknowns import (
 )
 
 _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], desired number
-_FIRST_BUDGET, _BUDGET = 100, 800  # simulations of the drives: for a first solution, for one kind of loops
+# Simulations of the drives: for a first solution, from each start for a kind of loops, and from the best of these.
+_FIRST_BUDGET, _TRIAL, _BUDGET = 100, 200, 500
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
 _RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: about 1 to 150 by the cautious one
@@ -176,10 +177,17 @@ def identify_response(
             starts.append(candidates[-1].values.copy())
             starts[-1][INTEGRAL] = _SLOW_INTEGRAL
         least = min((candidate.criterion for candidate in candidates), default=math.inf)
-        results = [_fitted(problem, kind, start, least) for start in starts]
-        fitted = [result for result in results if isinstance(result, Candidate)]
-        reasons[kind] = next((result for result in results if isinstance(result, str)), "")
-        candidates += [min(fitted, key=lambda candidate: candidate.criterion)] if fitted else []
+        budget = _BUDGET if len(starts) == 1 else _TRIAL
+        results = [_fitted(problem, kind, start, budget, least) for start in starts]
+        trials = [result for result in results if isinstance(result, Candidate)]
+        best = min(trials, key=lambda trial: trial.criterion, default=results[0])
+        if isinstance(best, Candidate) and not best.settled and budget < _BUDGET:
+            if best.criterion < least + _HOPELESS:
+                best = _fitted(problem, kind, best.values, _BUDGET, least)
+        if isinstance(best, Candidate):
+            candidates.append(best)
+        else:
+            reasons[kind] = best
     return _selected(tuple(candidates), problem) if candidates else _refused(reasons.get(_FIRST, reasons[kinds[0]]))
 
 
@@ -194,12 +202,12 @@ def _start_of(kind: Kind, initial: Vector) -> Vector:
     return start
 
 
-def _fitted(problem: Problem, kind: Kind, start: Vector, least: float = math.inf) -> Candidate | str:
-    """Fit of a kind of loops to the drives, from `start` (15,); the reason if there is none.
+def _fitted(problem: Problem, kind: Kind, start: Vector, budget: int, least: float = math.inf) -> Candidate | str:
+    """Fit of a kind of loops to the drives, from `start` (15,), in at most `budget` simulations; or why there is none.
 
     `least` is the criterion of another kind: the search is stopped where this one is hopelessly worse.
     """
-    free, held, left = problem.excited(kind), dict[int, str](), _BUDGET
+    free, held, left = problem.excited(kind), dict[int, str](), budget
     n = max(2.0, problem.readings / problem.span)
     worst = (least + _HOPELESS - len(free) * math.log(3.0 * n)) / n
     if not kind.integral:
@@ -335,7 +343,7 @@ def combined_response(responses: Sequence[Response]) -> Response:
     for criterion, same_kind in totals:
         if criterion <= least + _RULED_OUT:
             joint_candidate = _fitted(
-                joint, same_kind[0].kind, np.mean([candidate.values for candidate in same_kind], axis=0)
+                joint, same_kind[0].kind, np.mean([candidate.values for candidate in same_kind], axis=0), _BUDGET
             )
             candidates += [joint_candidate] if isinstance(joint_candidate, Candidate) else []
     if not candidates:

@@ -145,11 +145,10 @@ def search(
 ) -> Solution:
     """Levenberg-Marquardt solution within the bounds for the `free` unknowns, in at most `budget` simulations.
 
-    An unknown at a bound that the gradient pushes outwards stays there, and the others are solved for without it. After
-    a step, Broyden's (1965) rank-one update corrects the slopes; they are computed anew where they no longer help. The
-    search ends where the linear model expects a decrease of the misfit by less than that of a two-hundredth of a
-    standard error, or no step decreases it. It is stopped where the sum of the logarithms of `Problem.squares` will
-    hardly fall below `worst`.
+    After a step, Broyden's (1965) rank-one update corrects the slopes; they are computed anew where they no longer
+    help. The search ends where the linear model expects a decrease of the misfit by less than that of a two-hundredth
+    of a standard error, or no step decreases it. It is stopped where the sum of the logarithms of `Problem.squares`
+    will hardly fall below `worst`.
     """
     low, high = LOW[free], HIGH[free]
     x = start.copy()
@@ -174,10 +173,9 @@ def search(
         moment = slopes.T @ residual + noise * prior_slopes.T @ prior_residual
         misfit += noise * float(prior_residual @ prior_residual)
         scale = np.diag(normal) + 1e-12 * np.max(np.diag(normal))
-        moving = np.flatnonzero(~((x[free] <= low) & (moment > 0.0) | (x[free] >= high) & (moment < 0.0)))
-        downhill, rigid = moment[moving], normal[np.ix_(moving, moving)]
         least = _SETTLED**2 * noise
-        reachable = float(downhill @ np.linalg.solve(rigid + 1e-9 * np.diag(scale[moving]), downhill))
+        change = _bounded_step(normal + 1e-9 * np.diag(scale), moment, low - x[free], high - x[free])
+        reachable = -float(change @ (2.0 * moment + normal @ change))
         decrease = 0.0
         remaining = 1.0 if simulations > _PATIENCE else 1.0 - _OPTIMISM * reachable / max(misfit, 1e-300)
         if fresh and remaining > 0.0:
@@ -189,9 +187,9 @@ def search(
             while damping < _LARGEST_DAMPING:
                 if simulations == budget:
                     return Solution(x, residual, slopes, simulations, False)
-                change = np.linalg.solve(rigid + damping * np.diag(scale[moving]), downhill)
+                change = _bounded_step(normal + damping * np.diag(scale), moment, low - x[free], high - x[free])
                 trial = x.copy()
-                trial[free[moving]] = np.clip(x[free[moving]] - change, low[moving], high[moving])
+                trial[free] = np.clip(x[free] + change, low, high)
                 trial_residual = problem.stacked(kind, trial)
                 trial_prior = priors(trial, problem.centre)[0]
                 simulations += 1
@@ -211,6 +209,25 @@ def search(
         renew = decrease <= least or not as_expected
         fresh = False
     return Solution(x, residual, slopes, simulations, True)
+
+
+def _bounded_step(normal: Vector, moment: Vector, low: Vector, high: Vector) -> Vector:
+    """Step s (f,) from `low` to `high` for which 2 moment's + s'normal s is least, normal (f, f) positive definite.
+
+    On the way to the solution, an unknown that reaches a bound stays there, and the others are solved for again.
+    """
+    step, inside = np.zeros(len(moment)), np.ones(len(moment), dtype=bool)
+    while np.any(inside):
+        target = -moment[inside] - normal[np.ix_(inside, ~inside)] @ step[~inside]
+        way = np.zeros(len(moment))
+        way[inside] = np.linalg.solve(normal[np.ix_(inside, inside)], target) - step[inside]
+        room = np.where(way > 0.0, high, low) - step
+        share = np.divide(room, way, out=np.ones(len(way)), where=np.abs(way) > np.abs(room))
+        step += np.min(share) * way
+        if np.min(share) == 1.0:
+            break
+        inside &= share > np.min(share)
+    return step
 
 
 def slopes_of(problem: Problem, kind: Kind, x: Vector, residual: Vector, unknowns: Indices) -> Vector:
