@@ -40,7 +40,7 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
     unsettled,
 )
-from youbot_dynamics.identification.response._search import ARMS, Kind, Problem, Solution, base_of, search, slopes_of
+from youbot_dynamics.identification.response._search import ARMS, Kind, Problem, base_of, search, slopes_of
 from youbot_dynamics.identification.response._signals import DriveSignals, has_enough_data
 from youbot_dynamics.identification.response._unknowns import (
     DISTURBED,
@@ -78,8 +78,7 @@ class Candidate:
     values: Vector  # (15,) of the unknowns
     free: Indices  # indices of the fitted unknowns
     held: dict[int, str]  # indices of excited unknowns that were not fitted, and why
-    sums: BlockSums  # of the problem linearised about the values
-    squares: Vector  # (3,) the same of x, y, yaw [m2, m2, rad2]
+    squares: Vector  # (3,) sums of squared residuals of x, y, yaw [m2, m2, rad2]
     readings: float  # number of displacements used, three residuals each
     span: float  # number of readings within the time of a displacement; this many neighbours are dependent
     settled: bool = True  # whether the search converged within its budget
@@ -178,7 +177,11 @@ def identify_response(
             starts[-1][INTEGRAL] = _SLOW_INTEGRAL
         least = min((candidate.criterion for candidate in candidates), default=math.inf)
         budget = _BUDGET if len(starts) == 1 else _TRIAL
-        results = [_fitted(problem, kind, start, budget, least) for start in starts]
+        results = list[Candidate | str]()
+        for start in starts:
+            results.append(_fitted(problem, kind, start, budget, least))
+            if isinstance(results[-1], Candidate) and results[-1].settled:
+                break
         trials = [result for result in results if isinstance(result, Candidate)]
         best = min(trials, key=lambda trial: trial.criterion, default=results[0])
         if isinstance(best, Candidate) and not best.settled and budget < _BUDGET:
@@ -221,44 +224,42 @@ def _fitted(problem: Problem, kind: Kind, start: Vector, budget: int, least: flo
             break
         held |= reasons
         free = np.array([k for k in free if k not in reasons], dtype=np.int64)
-    candidate = _linearised(problem, kind, solution, free, held)
-    at_bound = value_at_bound(x, free)
-    if isinstance(candidate, str):
-        return f"{candidate}; {at_bound}" if at_bound else candidate
-    return at_bound or candidate
+    at_bound, unexplained = value_at_bound(x, free), _unexplained(problem, problem.squares(solution.residual))
+    if not solution.settled and (at_bound or unexplained):
+        return unsettled(f"{budget - left} simulations of the drives")
+    if at_bound or unexplained:
+        return f"{unexplained}; {at_bound}" if at_bound and unexplained else at_bound or unexplained
+    squares = problem.squares(solution.residual)
+    return Candidate(kind, x, free, held, squares, problem.readings, problem.span, solution.settled)
 
 
-def _linearised(
-    problem: Problem, kind: Kind, solution: Solution, free: Indices, held: dict[int, str]
-) -> Candidate | str:
-    """The problem linearised about a solution, including the held unknowns, on which the others depend."""
-    x, residual = solution.values, solution.residual
+def _unexplained(problem: Problem, squares: Vector) -> str:
+    """Why sums (3,) of squared residuals are too large for a model, "" if they are not."""
+    power = 0.0
+    for moved, known in zip(problem.moved, problem.known, strict=True):
+        power += float(np.sum((moved * known[:, None] * ARMS)[:, problem.driven] ** 2))
+    if power == 0.0:
+        return "the base never moved"
+    share = math.sqrt(float(squares @ ARMS**2) / power)
+    return f"the model leaves {share:.0%} of the motion unexplained: {DISTURBED}" if share > _WORST_MISFIT else ""
+
+
+def _linearised(problem: Problem, candidate: Candidate) -> BlockSums:
+    """The problem linearised about the values, including the held unknowns, on which the others depend."""
+    x, kind, pieces, row = candidate.values, candidate.kind, [], 0
+    residual, excited = problem.stacked(kind, x), problem.excited(kind)
     slopes = np.zeros((len(residual), len(UNKNOWNS)))
-    known = free if solution.settled else free[:0]
-    others = np.setdiff1d(problem.excited(kind), known)
-    slopes[:, known] = -solution.slopes[:, : len(known)]
-    slopes[:, others] = -slopes_of(problem, kind, x, residual, others)
-    pieces, row, power = [], 0, 0.0
+    slopes[:, excited] = -slopes_of(problem, kind, x, residual, excited)
     duration = sum(float(np.ptp(drive.stamps)) for drive in problem.drives)
     block = min(max(duration / _BLOCKS, _SHORTEST_BLOCK), _LONGEST_BLOCK)
-    for k, (drive, span) in enumerate(zip(problem.drives, problem.spans, strict=True)):
+    for drive, span in zip(problem.drives, problem.spans, strict=True):
         moments = np.repeat(drive.stamps[span:], 3)
         part = slice(row, row + len(moments))
         row += len(moments)
         # Linear in the values, not in their changes, so that recordings with different solutions add up.
         target = residual[part] + slopes[part] @ x
         pieces.append(Rows(moments, slopes[part], target, recording=drive.recording, block=block))
-        displacement = problem.moved[k] * problem.known[k][:, None]
-        power += float(np.sum((displacement * ARMS)[:, problem.driven] ** 2))
-    if power == 0.0:
-        return "the base never moved"
-    squares = problem.squares(residual)
-    unexplained = float(squares @ ARMS**2)
-    if unexplained > _WORST_MISFIT**2 * power:
-        return f"the model leaves {math.sqrt(unexplained / power):.0%} of the motion unexplained: {DISTURBED}"
-    sums = merge([accumulate(piece) for piece in pieces])
-    settled = solution.settled
-    return Candidate(kind, x, free, held, sums, squares, problem.readings, problem.span, settled)
+    return merge([accumulate(piece) for piece in pieces])
 
 
 def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
@@ -275,7 +276,8 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
         spread += odds * (candidate.values - x) ** 2
     try:
         # Without their scatter between recordings: each alone has undetermined directions with arbitrary values.
-        linear = fit(best.sums, VALUES, between=False)
+        sums = _linearised(problem, best)
+        linear = fit(sums, VALUES, between=False)
     except IdentificationError as exception:
         return _refused(exception.got)
     estimates = []
@@ -301,7 +303,7 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
         estimates[k] = estimates[k].refused(unsettled(f"{_BUDGET} simulations of the drives"))
     estimate = undetermined(FEED, "this is the kind of speed loops with the smallest residuals, not a fitted value")
     estimates.append(dataclasses.replace(estimate, value=best.kind.feed))
-    squares = best.sums.squares().sum(axis=0)
+    squares = sums.squares().sum(axis=0)
     augmented = np.append(-x, 1.0)
     excited = np.array([linear_estimate.reason != STILL for linear_estimate in linear.estimates])
     uncertainty = float(

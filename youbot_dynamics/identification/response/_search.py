@@ -135,7 +135,6 @@ class Solution:
 
     values: Vector  # (15,)
     residual: Vector  # (r,) of the values
-    slopes: Vector  # (r, f) of the residual over the free unknowns
     simulations: int  # used
     settled: bool  # whether the values are the best ones; else the search was stopped before
 
@@ -160,7 +159,7 @@ def search(
     while True:
         if renew:
             if simulations + len(free) > budget:
-                return Solution(x, residual, slopes, simulations, False)
+                return Solution(x, residual, simulations, False)
             slopes, fresh = slopes_of(problem, kind, x, residual, free), True
             simulations += len(free)
             if not np.any(slopes) or not np.all(np.isfinite(slopes)):
@@ -181,12 +180,12 @@ def search(
         if fresh and remaining > 0.0:
             squares = problem.squares(residual)[problem.driven] * remaining
             if np.sum(np.log(np.maximum(squares, 1e-300))) > worst:
-                return Solution(x, residual, slopes, simulations, False)
+                return Solution(x, residual, simulations, False)
         if reachable > least:
             growth = 4.0
             while damping < _LARGEST_DAMPING:
                 if simulations == budget:
-                    return Solution(x, residual, slopes, simulations, False)
+                    return Solution(x, residual, simulations, False)
                 change = _bounded_step(normal + damping * np.diag(scale), moment, low - x[free], high - x[free])
                 trial = x.copy()
                 trial[free] = np.clip(x[free] + change, low, high)
@@ -208,7 +207,7 @@ def search(
             break
         renew = decrease <= least or not as_expected
         fresh = False
-    return Solution(x, residual, slopes, simulations, True)
+    return Solution(x, residual, simulations, True)
 
 
 def _bounded_step(normal: Vector, moment: Vector, low: Vector, high: Vector) -> Vector:
