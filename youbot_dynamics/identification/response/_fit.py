@@ -63,6 +63,7 @@ _FIRST_BUDGET, _TRIAL, _BUDGET = 100, 200, 500
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
 _RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: about 1 to 150 by the cautious one
+_STUCK = 4.0  # difference of P loops to those with the other feed above which their search is repeated from these
 _HOPELESS = 100.0  # difference that cannot matter: by the cautious criterion 1 to 10^7 and more
 _WORST_MISFIT = 0.1  # relative misfit of the displacements above which the model is rejected
 _KINDS = tuple(Kind(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
@@ -124,17 +125,12 @@ class Response:
         """Estimate by its name."""
         return {estimate.name: estimate for estimate in self.estimates}[name]
 
-    @property
-    def kind(self) -> Kind:
-        """Kind of loops that was selected; there is one if there is a model."""
-        return min(self.candidates, key=lambda candidate: candidate.criterion).kind
-
 
 def identify_response(
     drives: Sequence[DriveSignals],
     dynamics: MecanumDynamics,
     delays: ArrayLike,
-    kinds: Sequence[Kind] = _KINDS,
+    feeds: Sequence[float] = (1.0, 0.0),
 ) -> Response:
     """Identify dead times, lag, rate and friction for which the poses of the model match the measured ones.
 
@@ -146,7 +142,7 @@ def identify_response(
         drives: signals, each recording with its own number.
         dynamics: inertia and kinematics of the base; its friction is the start value.
         delays: (3,) effective delays of x, y, yaw [s], also start values.
-        kinds: of speed loops, of which one is selected.
+        feeds: of the kinds of speed loops, of which one is selected.
 
     Returns:
         Estimates with verdicts; axes that were not driven are refused, and all of them if nothing fits.
@@ -169,7 +165,7 @@ def identify_response(
     initial = search(problem, _FIRST, nearest, problem.free, _FIRST_BUDGET).values
     problem.weigh(_FIRST, initial)
     candidates, reasons = list[Candidate](), dict[Kind, str]()
-    for kind in kinds:
+    for kind in (kind for kind in _KINDS if kind.feed in feeds):
         starts = [_start_of(kind, initial)]
         if kind.integral and candidates and candidates[-1].kind.feed == kind.feed:
             # A slow integral action is closer to none than to that of critically damped loops.
@@ -191,7 +187,17 @@ def identify_response(
             candidates.append(best)
         else:
             reasons[kind] = best
-    return _selected(tuple(candidates), problem) if candidates else _refused(reasons.get(_FIRST, reasons[kinds[0]]))
+    if not candidates:
+        return _refused(reasons.get(_FIRST, next(iter(reasons.values()))))
+    best = min(candidates, key=lambda candidate: candidate.criterion)
+    for k, other in enumerate(candidates):
+        if not (best.kind.integral or other.kind.integral) and other.criterion > best.criterion + _STUCK:
+            # P loops with and without feed explain most drives alike, without it by a time constant of servos more.
+            start, servo = best.values.copy(), (0.5 - best.kind.feed) / best.values[RATE]
+            start[[0, 1, 2, LAG]] += 0.5 * servo
+            again = _fitted(problem, other.kind, start, _TRIAL, best.criterion)
+            candidates[k] = again if isinstance(again, Candidate) and again.criterion < other.criterion else other
+    return _selected(tuple(candidates), problem)
 
 
 def _start_of(kind: Kind, initial: Vector) -> Vector:

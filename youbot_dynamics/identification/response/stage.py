@@ -107,14 +107,14 @@ def _held_out(
 ) -> tuple[FitCurve, ...]:
     """Poses of the second half of a drive, predicted from its commands by a fit of the first half only.
 
-    Only the kind of the speed loops is that which the whole drive shows.
+    Only the feed of the speed loops is that which the whole drive shows.
     Both start at the same pose. The model runs from the beginning, so that its loops have the same state as the
     robot's.
     """
     middle = 0.5 * float(drive.stamps[0] + drive.stamps[-1])
     early, later = drive.sent < middle, drive.stamps >= middle
     first = DriveSignals(drive.sent[early], drive.twists[early], drive.stamps[~later], drive.poses[~later])
-    base = identify_response([first], dynamics, delays, [whole.kind]).base
+    base = identify_response([first], dynamics, delays, [whole["feed"].value]).base
     if base is None:
         return ()
     modelled = base.path(drive.sent, drive.twists, drive.stamps)[later]
