@@ -59,7 +59,7 @@ from youbot_dynamics.identification.response._unknowns import (
 
 _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], desired number
 # Simulations of the drives: for a first solution, from each start for a kind of loops, and from the best of these.
-_FIRST_BUDGET, _TRIAL, _BUDGET = 100, 200, 500
+_FIRST_BUDGET, _TRIAL, _BUDGET = 100, 200, 300
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
 _RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: about 1 to 150 by the cautious one
