@@ -30,7 +30,7 @@ from youbot_dynamics.identification.response._unknowns import (
 _STEP = 4e-3  # time step of the model [s], twice that of a prediction; it changes estimates by a tenth of their error
 ARMS = np.array([1.0, 1.0, 0.3])  # [1, 1, m] of the axes: the last converts yaw to a length
 _LEAST_NOISE = 0.1  # smallest noise of an axis relative to the largest
-_RESOLVED = 1e-6  # RMS residual [m] that no reading resolves: a smaller one counts as none
+_RESOLVED = 1e-5  # RMS residual [m] that no reading resolves: the noise is never taken to be smaller
 _SETTLED = 5e-3  # distance of the best values, in standard errors, at which the search ends
 _AS_EXPECTED = 0.25  # share of the expected decrease of the misfit below which slopes are computed anew
 _LARGEST_DAMPING = 1e8
