@@ -6,6 +6,7 @@ import difflib
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import partial
 from pathlib import Path
 
@@ -67,7 +68,23 @@ class TrajectoryError(YoubotDynamicsError):
 
 
 class IdentificationError(YoubotDynamicsError):
-    """Data from which nothing can be identified, with the reason."""
+    """Data from which nothing can be identified, with the reason.
+
+    Args:
+        thing, got, expected, remedy: as of every error.
+        kind: of the reason, a `Kind` of `identification.least_squares`; None if no number's reason depends on it.
+        count: what was counted, such as blocks of time, where too few are the reason.
+        needed: least count.
+    """
+
+    def __init__(self, thing: str, *, kind: Enum | None = None, count: int = 0, needed: int = 0, **words: str) -> None:
+        super().__init__(thing, **words)
+        self.kind, self.count, self.needed = kind, count, needed
+
+    def __reduce__(self) -> tuple[Callable[..., YoubotDynamicsError], tuple[object, ...]]:
+        """Keep its numbers when it comes from another process."""
+        make, things = super().__reduce__()
+        return partial(make, kind=self.kind, count=self.count, needed=self.needed), things
 
 
 class ModelError(YoubotDynamicsError, ValueError):

@@ -33,7 +33,7 @@ from youbot_dynamics.dynamics.tree import read_urdf
 from youbot_dynamics.errors import OutputError, ParameterError, RecordingError, YoubotDynamicsError, printable
 from youbot_dynamics.files import FACTOR_VARIABLE, write_atomically
 from youbot_dynamics.identification.finding import Finding
-from youbot_dynamics.identification.least_squares import Estimate
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
 from youbot_dynamics.identification.pipeline import Identification
 from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.result_file import read_result
@@ -523,7 +523,7 @@ def test_a_log_on_a_full_disk_ends_no_command(monkeypatch) -> None:
 
 
 def test_the_tables_of_a_result_hold_no_control_characters(capsys) -> None:
-    estimate = Estimate("base.x", "m", 0.1, 1e-3, (0.09, 0.11), f"not identifiable: {NASTY} [bold]x")
+    estimate = Estimate("base.x", "m", 0.1, 1e-3, (0.09, 0.11), Reason(Kind.UNEXPLAINED, f"{NASTY} [bold]x"))
     print_findings(Result("yb", (Finding("base.x", estimate),), ("delay",), {}, {"base.x": "delay"}, ()))
     shown = capsys.readouterr().out
     assert "owned" in shown and "[bold]" in shown

@@ -14,7 +14,7 @@ from youbot_dynamics.commands._demo import folder_of_demo, print_truth, same_twi
 from youbot_dynamics.commands._terminal import _row
 from youbot_dynamics.commands.main import parser
 from youbot_dynamics.identification.finding import Finding
-from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, Unknown, undetermined
+from youbot_dynamics.identification.least_squares import Estimate, Unknown, undetermined
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.parameter_file import read_parameters
@@ -69,9 +69,9 @@ def test_the_page_of_a_demo_offers_the_bringup_of_the_same_twin(tmp_path: Path) 
 
 
 def test_a_number_without_a_unit_has_none_in_the_table() -> None:
-    estimate = Estimate("factor", "1", 0.95, 0.01, (0.93, 0.97), IDENTIFIED)
+    estimate = Estimate("factor", "1", 0.95, 0.01, (0.93, 0.97))
     assert _row(Finding("robot.base.geometry.lateral_factor", estimate))[3] == ""
-    unknown = undetermined(Unknown("factor", "1"), "the base did not move sideways")
+    unknown = undetermined(Unknown("factor", "1", unexcited="the base did not move sideways"))
     assert _row(Finding("factor", unknown))[1:4] == ("-", "-", "")
 
 

@@ -47,7 +47,7 @@ from youbot_dynamics.identification.arm_friction._regressors import with_inertia
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, arm_windows, turning_points
 from youbot_dynamics.identification.excitation import arm_motion
-from youbot_dynamics.identification.least_squares import Estimate
+from youbot_dynamics.identification.least_squares import Estimate, Kind
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
 
 MODEL = ArmFrictionModel(JOINTS, TREE)
@@ -380,8 +380,8 @@ def test_coarse_encoders_hide_no_friction_although_short_windows_show_their_step
 
 @pytest.mark.parametrize(("value", "error", "used"), [(-0.89, 0.14, False), (-1.42, 0.34, False), (9.0, 0.2, True)])
 def test_a_scale_that_may_be_zero_is_none_and_a_large_one_counts(value, error, used):
-    scale = Estimate("joint_3_scale", "1", value, error, (value - 2.0 * error, value + 2.0 * error), "identified")
-    delay = Estimate("effort_delay", "s", 0.0, 1e-4, (-2e-4, 2e-4), "identified")
+    scale = Estimate("joint_3_scale", "1", value, error, (value - 2.0 * error, value + 2.0 * error))
+    delay = Estimate("effort_delay", "s", 0.0, 1e-4, (-2e-4, 2e-4))
     fit = SimpleNamespace(half_width=lambda standard_error: 2.0 * standard_error)
     assert _determined(fit, (scale, delay)) == (used, True)
 
@@ -828,7 +828,8 @@ def pushed(delay: float, sign: float = 1.0) -> list[tuple[np.ndarray, np.ndarray
 def test_a_delay_beyond_the_search_and_a_torque_of_the_wrong_sign_are_refused():
     found = estimate_torque_delay(pushed(0.01)).delay
     assert found.identified and found.interval[0] <= 0.01 <= found.interval[1]
-    assert "upper bound of the search, 50 ms" in estimate_torque_delay(pushed(0.08)).delay.verdict
+    far = estimate_torque_delay(pushed(0.08)).delay
+    assert far.reason.kind is Kind.AT_BOUND and "ended at its bound, 0.05 s" in far.verdict
     against = estimate_torque_delay(pushed(0.01, -1.0))
     assert "check the signs" in against.delay.verdict and "check the signs" in against.inertia.verdict
 

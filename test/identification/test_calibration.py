@@ -27,7 +27,7 @@ from youbot_dynamics.identification.calibration._start import (
 )
 from youbot_dynamics.identification.calibration.stage import finish
 from youbot_dynamics.identification.finding import TWIST_ERROR
-from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
 from youbot_dynamics.identification.reading import find_pose_topic
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.kinematics import planar
@@ -186,11 +186,12 @@ def test_a_refused_geometry_refuses_its_offset_and_the_pose_of_the_sensor(run):
 
 def test_a_refused_radius_refuses_the_differences_from_it():
     """Alone they would change the robot, relative to a radius that they were not fitted with."""
-    error = Estimate("wheel_radius_error_fl", "1", 0.09, 0.01, (0.07, 0.11), IDENTIFIED)
-    known = Estimate("wheel_radius", "m", 0.05, 1e-4, (0.0498, 0.0502), IDENTIFIED)
-    unknown = dataclasses.replace(known, verdict="not identifiable: it is known only to +-10 %")
+    error = Estimate("wheel_radius_error_fl", "1", 0.09, 0.01, (0.07, 0.11))
+    known = Estimate("wheel_radius", "m", 0.05, 1e-4, (0.0498, 0.0502))
+    unknown = known.refused(Reason(Kind.TOO_WIDE, "it is known only to +-10 %"))
     kept, refused = _with_joint_refusals([known, error]), _with_joint_refusals([unknown, error])
     assert kept[1] == error
+    assert refused[1].reason.kind is Kind.DEPENDS
     assert "fitted together with the wheel_radius, which is not identifiable: it is known only" in refused[1].verdict
 
 
@@ -249,7 +250,7 @@ def test_a_base_on_omni_wheels_is_found_again_and_has_no_lateral_factor(count: i
     true = MecanumBase.omni_circle(0.039, 1.03 * 0.13, angles, errors)
     found = calibrate([rolled(true, multi_sine(60.0), np.array([0.1, -0.2, 2.5]))], configured)
     assert [one.name for one in found.estimates if not one.identified] == ["lateral_factor"]
-    assert found["lateral_factor"].verdict.endswith(NO_FACTOR)
+    assert found["lateral_factor"].reason == NO_FACTOR
     np.testing.assert_allclose(found.base.radii, true.radii, rtol=3e-5)
     assert found["lever"].value == pytest.approx(1.03 * 0.13, rel=1e-6)
     np.testing.assert_allclose(found.base.positions, true.positions, atol=1e-6)

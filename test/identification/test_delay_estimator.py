@@ -11,6 +11,7 @@ from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay, stage
 from youbot_dynamics.identification.delay._estimator import combine
 from youbot_dynamics.identification.delay.stage import _curve
+from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.signals import HeldCommand, MotionSignals
 
 PERIOD = 0.02
@@ -182,9 +183,9 @@ def test_times_that_go_back_are_an_error_that_names_the_row(which):
 GOOD = estimate(rich, 0.15)
 
 
-def shifted(value, error=1e-3, verdict="identified"):
+def shifted(value, error=1e-3, reason=None):
     return dataclasses.replace(
-        GOOD, value=value, standard_error=error, interval=(value - 2.1 * error, value + 2.1 * error), verdict=verdict
+        GOOD, value=value, standard_error=error, interval=(value - 2.1 * error, value + 2.1 * error), reason=reason
     )
 
 
@@ -205,13 +206,14 @@ def test_recordings_that_disagree_have_an_interval_that_holds_them_all():
 
 def test_recordings_that_disagree_are_not_identifiable():
     both = combine([shifted(0.05), shifted(0.30)])
-    assert not both.identified and "too wide" in both.verdict
+    assert both.reason.kind is Kind.TOO_WIDE
 
 
 def test_a_refused_recording_leaves_the_others_alone_and_exact_ones_do_no_harm():
-    assert combine([shifted(0.15), shifted(0.9, verdict="not identifiable: x")]).value == 0.15
+    refused = shifted(0.9, reason=Reason(Kind.UNEXPLAINED, "x"))
+    assert combine([shifted(0.15), refused]).value == 0.15
     assert combine([shifted(0.15, error=0.0), shifted(0.15, error=0.0)]).value == pytest.approx(0.15)
-    assert not combine([shifted(0.9, verdict="not identifiable: x")]).identified
+    assert not combine([refused]).identified
 
 
 def test_an_axis_that_others_move_is_refused_whatever_its_gain():

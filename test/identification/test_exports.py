@@ -20,7 +20,7 @@ from youbot_dynamics.dynamics.tree import read_urdf
 from youbot_dynamics.identification.arm_friction import ConsistentInertia, inertial_parameters
 from youbot_dynamics.identification.export import _nav2_parameters, _one_node, export_all
 from youbot_dynamics.identification.finding import BODIES, TWIST_ERROR, Finding
-from youbot_dynamics.identification.least_squares import Estimate, refusal
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, undetermined
 from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.identification.result import Result, Skipped, write_result
 from youbot_dynamics.parameter_file import read_parameters
@@ -52,16 +52,14 @@ FOUND = {
 REFUSED = ("robot.base.friction.viscous_y", "robot.arm.joint_2.friction.viscous", "robot.base.delay.dead_time_yaw")
 
 
-def finding(name: str, value: float, verdict: str = "identified") -> Finding:
+def finding(name: str, value: float, reason: Reason | None = None) -> Finding:
     error = 0.01 * abs(value)
-    return Finding(
-        name, Estimate(name, "SI", value, error, (value - 2 * error, value + 2 * error), verdict), 100, "all"
-    )
+    return Finding(name, Estimate(name, "SI", value, error, (value - 2 * error, value + 2 * error), reason), 100, "all")
 
 
 def result_of(found: dict[str, float], refused: tuple[str, ...] = REFUSED) -> Result:
     findings = [finding(name, value) for name, value in found.items()]
-    findings += [finding(name, 9.9, refusal("too little motion")) for name in refused]
+    findings += [finding(name, 9.9, Reason(Kind.NOT_EXCITED, "too little motion")) for name in refused]
     source = Source("drive -- 1.mcap", "ab" * 32, "stamps", "a to b", "youbot", "")
     stages = dict.fromkeys([one.name for one in findings], "some")
     return Result("youbot", tuple(findings), ("some",), {}, stages, (source,), (Skipped("x.mcap", "an empty file"),))
@@ -124,7 +122,7 @@ def test_of_two_dead_times_nav2_gets_the_surer() -> None:
 
 def test_a_dead_time_that_only_the_whole_response_makes_useful_is_not_for_nav2(tmp_path: Path) -> None:
     known = finding("robot.base.response.dead_time_x", 0.08)
-    part = finding("robot.base.response.dead_time_y", 0.09, refusal("the interval is too wide"))
+    part = finding("robot.base.response.dead_time_y", 0.09, Reason(Kind.TOO_WIDE, "the interval is too wide"))
     result = dataclasses.replace(
         result_of({}, ()), findings=(known, dataclasses.replace(part, part_of="the response of the base"))
     )
@@ -133,7 +131,7 @@ def test_a_dead_time_that_only_the_whole_response_makes_useful_is_not_for_nav2(t
 
 def test_a_dead_time_beside_a_refused_lag_is_not_for_nav2() -> None:
     known = finding("robot.base.response.dead_time_x", 0.08)
-    lag = finding("robot.base.response.lag", 0.09, refusal("the interval is too wide"))
+    lag = finding("robot.base.response.lag", 0.09, Reason(Kind.TOO_WIDE, "the interval is too wide"))
     assert _nav2_parameters(dataclasses.replace(result_of({}, ()), findings=(known, lag))) == {}
 
 
@@ -466,9 +464,7 @@ def problems(value: Any, schema: dict[str, Any], where: str = "result") -> list[
 
 
 def test_result_json_keeps_to_its_schema(tmp_path: Path) -> None:
-    unknown = Finding(
-        "robot.base.friction.viscous_y", Estimate("y", "N s/m", *[math.nan] * 2, (math.nan,) * 2, refusal("?"))
-    )
+    unknown = Finding("robot.base.friction.viscous_y", undetermined(Unknown("y", "N s/m", unexcited="?")))
     more = {"gain": 0.98, "residual": math.inf, "remark": "none"}
     told = dataclasses.replace(RESULT.findings[0], details=more)
     stages = {**RESULT.stage_of, unknown.name: "some"}

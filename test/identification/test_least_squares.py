@@ -17,6 +17,8 @@ from scipy.stats import t as student
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.least_squares import (
     BlockSums,
+    Kind,
+    Reason,
     Rows,
     Unknown,
     accumulate,
@@ -24,6 +26,7 @@ from youbot_dynamics.identification.least_squares import (
     judge,
     least_squares,
     merge,
+    too_little,
 )
 from youbot_dynamics.identification.least_squares._block_sums import BLOCK
 from youbot_dynamics.identification.least_squares._recordings import between, widening
@@ -295,8 +298,11 @@ def test_combinations_have_their_own_interval():
 
 
 def test_too_little_data_and_wrong_shapes_are_refused():
-    with pytest.raises(IdentificationError, match="3 usable time blocks; expected 7 or more"):
+    with pytest.raises(IdentificationError, match="3 usable time blocks; expected 7 or more") as short:
         least_squares([rows(150)], UNKNOWNS)
+    elsewhere = pickle.loads(pickle.dumps(short.value))  # as from another process
+    assert (elsewhere.kind, elsewhere.count, elsewhere.needed) == (Kind.TOO_LITTLE_DATA, 3, 7)
+    assert too_little(elsewhere, "coasts") == Reason(Kind.TOO_LITTLE_DATA, "3 coasts; needed: 7 or more")
     with pytest.raises(InputError, match="unknowns: got 2 of them; expected 3"):
         least_squares([rows()], UNKNOWNS[:2])
     with pytest.raises(InputError, match="target"):

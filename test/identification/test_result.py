@@ -12,7 +12,7 @@ import pytest
 from youbot_dynamics import __version__, files
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.identification.finding import Finding, FitCurve
-from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, Unknown, undetermined
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, undetermined
 from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.identification.result import SCHEMA_VERSION, Result, Skipped, within_ranges, write_result
 from youbot_dynamics.parameter_file import read_parameters
@@ -22,7 +22,7 @@ DELAY = "robot.base.delay.effective_"
 
 
 def found_as(name: str, value: float, unit: str = "s", **more) -> Finding:
-    estimate = Estimate(name, unit, value, 1e-3, (value - 2e-3, value + 2e-3), IDENTIFIED)
+    estimate = Estimate(name, unit, value, 1e-3, (value - 2e-3, value + 2e-3))
     return Finding(name, estimate, 900, "commands of up to 0.2", **more)
 
 
@@ -32,7 +32,7 @@ def identified(channel: str, value: float = 0.15) -> Finding:
 
 def refused(channel: str) -> Finding:
     name = f"{DELAY}{channel}"
-    return Finding(name, undetermined(Unknown(name, "s"), "too few readings"))
+    return Finding(name, undetermined(Unknown(name, "s"), Reason(Kind.TOO_LITTLE_DATA, "too few readings")))
 
 
 SOURCE = Source("drive.mcap", "ab" * 32, "stamps", "wheel_commands to joint_states", "youbot", "")
@@ -63,7 +63,8 @@ def test_a_robot_takes_its_result_and_another_robot_refuses_it(tmp_path: Path) -
 
 
 def test_what_the_robot_has_no_parameter_for_is_reported_and_does_not_count_beside_parameters() -> None:
-    beside = Finding("base.friction.missed_inertia_x", undetermined(Unknown("missed", "kg"), "no change of speed"))
+    missed = undetermined(Unknown("missed", "kg", unexcited="no change of speed"))
+    beside = Finding("base.friction.missed_inertia_x", missed)
     found = result(identified("x"), beside)
     assert found.complete
     assert list(found.parameters()) == ["robot.robot_id", f"{DELAY}x"]
@@ -74,7 +75,8 @@ def test_what_the_robot_has_no_parameter_for_is_reported_and_does_not_count_besi
 
 
 def test_a_stage_without_data_counts_only_where_it_was_asked_for() -> None:
-    friction = Finding("robot.base.friction.viscous_x", undetermined(Unknown("xi", "N s/m"), "no wheel effort"))
+    nothing = undetermined(Unknown("xi", "N s/m"), Reason(Kind.NOT_MEASURED, "no wheel effort"))
+    friction = Finding("robot.base.friction.viscous_x", nothing)
     of_stage = {friction.name: "base_friction", f"{DELAY}x": "delay"}
     both = (identified("x"), friction)
     missing = {"base_friction": "no wheel effort"}

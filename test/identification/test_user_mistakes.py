@@ -21,6 +21,7 @@ from youbot_dynamics.identification.body._fit import identify_axis
 from youbot_dynamics.identification.calibration import CalibrationSignals
 from youbot_dynamics.identification.calibration._model import odometry
 from youbot_dynamics.identification.calibration.stage import finish as finish_calibration
+from youbot_dynamics.identification.least_squares import Kind
 from youbot_dynamics.identification.pipeline import Identification, identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.identification.stages import Taken
@@ -164,7 +165,9 @@ def test_efforts_of_exchanged_wheels_give_no_friction(run, wheels):
     base = ROBOT.base.geometry.mecanum()
 
     def refusal(efforts: np.ndarray) -> str:
-        return wheel_signals(run.stamps, run.positions, efforts, None, np.zeros(3), base).refusal()
+        reason = wheel_signals(run.stamps, run.positions, efforts, None, np.zeros(3), base).refusal()
+        assert reason is None or reason.kind is Kind.WRONG_SIGNALS
+        return "" if reason is None else reason.text
 
     assert refusal(run.efforts) == ""
     exchanged = run.efforts.copy()
@@ -225,7 +228,7 @@ def test_a_drive_of_few_motions_shows_no_exchanged_efforts(seed):
     changed = {name: getattr(truth, name) * 10.0 ** random.uniform(-1.0, 1.0) for name in names}
     run = drive(few_motions(random), dataclasses.replace(truth, **changed), seed)
     base = ROBOT.base.geometry.mecanum()
-    assert wheel_signals(run.stamps, run.positions, run.efforts, None, np.zeros(3), base).refusal() == ""
+    assert wheel_signals(run.stamps, run.positions, run.efforts, None, np.zeros(3), base).refusal() is None
 
 
 @pytest.fixture(scope="module")

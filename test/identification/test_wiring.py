@@ -43,7 +43,8 @@ def wired(signals: CalibrationSignals, order: tuple[int, ...], signs: tuple[int,
 
 
 def blamed(signals: CalibrationSignals, base: MecanumBase = BASE) -> str:
-    return miswired([signals], first_guess([signals], base))
+    reason = miswired([signals], first_guess([signals], base))
+    return "" if reason is None else reason.text
 
 
 def foreign(seed: int) -> tuple[MecanumBase, CalibrationSignals]:

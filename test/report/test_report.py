@@ -16,7 +16,7 @@ from report_pages import Report, render
 from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, RESTORED, ROWS, PathComparison
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
-from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate, Unknown, judge, refusal, whiteness
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, judge, whiteness
 from youbot_dynamics.identification.result import Result, Source
 from youbot_dynamics.report import _drawing as drawing
 from youbot_dynamics.report import _plots as plots
@@ -28,9 +28,13 @@ VOID = {"meta", "link", "img", "br", "hr", "input", "wbr"}
 NO_POSE = "no topic with a pose of the base"
 
 
-def delay(axis: str, value: float, half: float, verdict: str = IDENTIFIED, **details: float) -> Finding:
+def refused(text: str) -> Reason:
+    return Reason(Kind.TOO_LITTLE_DATA, text)
+
+
+def delay(axis: str, value: float, half: float, reason: Reason | None = None, **details: float) -> Finding:
     name = f"robot.base.delay.effective_{axis}"
-    estimate = Estimate(name, "s", value, half / 2.0, (value - half, value + half), verdict)
+    estimate = Estimate(name, "s", value, half / 2.0, (value - half, value + half), reason)
     return Finding(name, estimate, 960, f"commands of up to 0.2 in {axis}", details)
 
 
@@ -41,7 +45,7 @@ def friction(name: str, value: float, half: float, **limits: float) -> Finding:
 
 DELAYS = (
     delay("x", 0.1503, 0.0039, gain=0.985, residual=0.00147),
-    delay("yaw", NAN, NAN, refusal("the command never changed"), gain=NAN),
+    delay("yaw", NAN, NAN, refused("the command never changed"), gain=NAN),
 )
 FRICTION = (
     friction("robot.base.friction.viscous_x", 20.06, 0.73),
@@ -210,8 +214,8 @@ def test_delays_are_shown_in_milliseconds_with_their_interval(text: str) -> None
 
 
 def test_long_times_are_told_in_seconds_and_ratios_without_a_unit() -> None:
-    slow = Finding("slow", Estimate("slow", "s", 713.0, 5.0, (703.0, 723.0), IDENTIFIED))
-    ratio = Finding("ratio", Estimate("ratio", "1", 0.861, 0.02, (0.82, 0.902), IDENTIFIED))
+    slow = Finding("slow", Estimate("slow", "s", 713.0, 5.0, (703.0, 723.0)))
+    ratio = Finding("ratio", Estimate("ratio", "1", 0.861, 0.02, (0.82, 0.902)))
     page = Page(render(with_findings(slow, ratio, stage="thermal")))
     assert page.row("slow")[1:4] == ["713", "703 to 723", "s"]
     assert page.row("ratio")[1:4] == ["0.861", "0.820 to 0.902", ""]
@@ -231,7 +235,7 @@ def test_what_is_not_identifiable_is_marked_with_its_reason(text: str) -> None:
     assert row[4].startswith("\u2717 not identifiable: the command never changed")
     assert "the delay in yaw could not be identified" in page.text
     assert "nan" not in " ".join(page.words).lower().split()
-    unbounded = delay("x", 0.15, float("inf"), refusal("no information"))
+    unbounded = delay("x", 0.15, float("inf"), refused("no information"))
     assert Page(render(with_findings(unbounded))).row("robot.base.delay.effective_x")[2] == "\u2212\u221e to \u221e"
 
 
@@ -244,7 +248,7 @@ def test_a_value_at_its_bound_says_so(text: str) -> None:
 
 
 def test_a_part_of_something_used_as_a_whole_says_so() -> None:
-    part = replace(delay("x", 0.1, 0.09, refusal("too wide")), part_of="the response of the base")
+    part = replace(delay("x", 0.1, 0.09, refused("too wide")), part_of="the response of the base")
     row = Page(render(with_findings(part))).row("robot.base.delay.effective_x")
     assert row[4].startswith("\u2717 not identifiable used as part of the response of the base: too wide")
 
@@ -272,8 +276,8 @@ def test_a_stage_without_data_is_one_line_with_the_reason(text: str) -> None:
     assert f"<strong>nothing found</strong>: {NO_POSE}</p>\n<h3>Delays of the base</h3>" in text
     absent = text[: text.index(NO_POSE)].rpartition("<p")[2]
     assert absent.startswith(' class="absent"') and "\u2717" not in absent  # grey, and no cross: nothing went wrong
-    refused = tuple(replace(finding, estimate=replace(finding.estimate, verdict=refusal("-"))) for finding in FRICTION)
-    found = (StageResult("base_friction", refused, missing="no effort"),)
+    empty = tuple(replace(finding, estimate=finding.estimate.refused(refused("-"))) for finding in FRICTION)
+    found = (StageResult("base_friction", empty, missing="no effort"),)
     empty = Page(render(replace(full_report(), stages=found, result=result(found, base_friction="no effort"))))
     assert "nothing found: no effort" in empty.text
     assert not [row for row in empty.rows if row[0].startswith(("base.friction", "robot.base.friction"))]
@@ -397,7 +401,7 @@ def test_the_summary_says_how_many_times_smaller_the_errors_became() -> None:
 def test_words_from_outside_are_escaped() -> None:
     evil = "<script>alert('1')</script>&\"{style}@LIGHT@"
     path = comparison(evil, (OPEN_LOOP, FEEDBACK))
-    estimate = Estimate(evil, evil, 1.0, 0.1, (0.9, 1.1), refusal(evil))
+    estimate = Estimate(evil, evil, 1.0, 0.1, (0.9, 1.1), refused(evil))
     finding = Finding(evil, estimate, valid_for=evil, details={evil: evil})
     hung = Correlation(evil, (evil,), np.eye(1), 1.0, evil, (evil,))
     drawn = replace(curve(evil, evil + "$\\frac$"), quantity=evil, modelled_is=evil, caption=evil)

@@ -6,18 +6,18 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from youbot_dynamics.identification.finding import Finding
-from youbot_dynamics.identification.least_squares import Estimate, refusal
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
 from youbot_dynamics.report import reveal
 
 
-def finding(name: str, value: float, half: float, verdict: str = "identified") -> Finding:
-    return Finding(name, Estimate(name, "s", value, half / 2.0, (value - half, value + half), verdict))
+def finding(name: str, value: float, half: float, reason: Reason | None = None) -> Finding:
+    return Finding(name, Estimate(name, "s", value, half / 2.0, (value - half, value + half), reason))
 
 
 FOUND = (
     finding("inside", 0.15, 0.004),
     finding("outside", 0.15, 0.004),
-    finding("refused", 0.15, 0.004, refusal("too little")),
+    finding("refused", 0.15, 0.004, Reason(Kind.TOO_LITTLE_DATA, "too little")),
     finding("without a truth", 0.15, 0.004),
 )
 

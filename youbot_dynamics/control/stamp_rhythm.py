@@ -56,7 +56,8 @@ def _settled(numbers: Vector) -> bool:
     """Whether stamps are moved to the rhythm."""
     by_stamps, by_rhythm = numbers[_BY_STAMPS], numbers[_BY_RHYTHM]
     even = abs(numbers[_MEAN]) < _BALANCE and numbers[_SOON] < _BEFORE_SHARE
-    return numbers[_FOLLOWED] > _SETTLING and even and by_stamps > _LEAST and by_rhythm < _BETTER * by_stamps
+    settled = numbers[_FOLLOWED] > _SETTLING and by_stamps > _LEAST
+    return bool(settled and even and by_rhythm < _BETTER * by_stamps)
 
 
 @compiled
@@ -103,7 +104,7 @@ def _follow(numbers: Vector, readings: Vector, stamp: float) -> float:
         _begin_anew(numbers)
         numbers[_GIVEN] = given  # the driver's clock goes on
         return stamp
-    return last + periods * period + _PHASE * clipped
+    return float(last + periods * period + _PHASE * clipped)
 
 
 @compiled
@@ -125,7 +126,7 @@ def _take(numbers: Vector, readings: Vector, stamp: float, angles: Vector) -> fl
     if numbers[_COUNT] > 0:
         passed = stamp - readings[(int(numbers[_COUNT]) - 1) % _KEPT, 0]
         if -_GAP < passed <= 0.0:
-            return min(stamp, numbers[_GIVEN])  # a message that was overtaken, or came twice: not newer
+            return min(stamp, float(numbers[_GIVEN]))  # a message that was overtaken, or came twice: not newer
         if not 0.0 < passed <= _GAP:
             _begin_anew(numbers)
     even = _follow(numbers, readings, stamp) if numbers[_P] > 0.0 else stamp
@@ -144,7 +145,7 @@ def _take(numbers: Vector, readings: Vector, stamp: float, angles: Vector) -> fl
     time = even if _settled(numbers) and sure and even > numbers[_GIVEN] else stamp
     # Times increase, also after one that was moved ahead of its stamp.
     numbers[_GIVEN] = time if time > numbers[_GIVEN] else numbers[_GIVEN] + _CLIP * period
-    return numbers[_GIVEN]
+    return float(numbers[_GIVEN])
 
 
 @compiled

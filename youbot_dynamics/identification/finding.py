@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.identification.least_squares import Estimate, Fit, Whiteness
+from youbot_dynamics.identification.least_squares import Estimate, Fit, Reason, Whiteness
 from youbot_dynamics.robot import PREFIX
 
 # Names of products: the ConsistentInertia of the arm; RMS error (3,) of the twist of calibrated odometry
@@ -40,7 +40,7 @@ class Finding:
         """Whether a relaunch should use the value: identified, or part of a model identified as a whole."""
         return self.identified or bool(self.part_of)
 
-    def refused(self, reason: str) -> Finding:
+    def refused(self, reason: Reason) -> Finding:
         """The same, not identifiable for a reason and not usable."""
         return replace(self, estimate=self.estimate.refused(reason), part_of="")
 

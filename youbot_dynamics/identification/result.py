@@ -19,7 +19,7 @@ from youbot_dynamics import __version__
 from youbot_dynamics.errors import IdentificationError, ParameterError
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.finding import Finding
-from youbot_dynamics.identification.least_squares import Estimate, with_unit
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, recorded_reason, with_unit
 from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Parameter, Value
@@ -123,9 +123,11 @@ def within_ranges(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     A wrong unit or scale of a signal scales several values, of which some may remain within their ranges.
     """
     outside = {
-        _fit_of(finding): f"{finding.name.rpartition('.')[2]} is "
-        f"{with_unit(f'{finding.estimate.value:.4g}', finding.estimate.unit)}, outside the range of this parameter: "
-        "check the units and scales of the signals"
+        _fit_of(finding): Reason(
+            Kind.OUT_OF_RANGE,
+            f"{finding.name.rpartition('.')[2]} is {with_unit(f'{finding.estimate.value:.4g}', finding.estimate.unit)},"
+            " outside the range of this parameter: check the units and scales of the signals",
+        )
         for finding in findings
         if finding.usable and finding.is_parameter and _written(finding) is None
     }
@@ -166,6 +168,7 @@ def _entry(finding: Finding) -> dict[str, Any]:
         "standard_error": _finite(estimate.standard_error),
         "interval_95": [_finite(bound) for bound in estimate.interval],
         "verdict": estimate.verdict,
+        "kind": None if estimate.reason is None else estimate.reason.kind.value,
         "at_bound": estimate.bound is not None,
         "samples": finding.samples,
         "valid_for": finding.valid_for,
@@ -243,9 +246,8 @@ def _finding(entry: Mapping[str, Any]) -> Finding:
     try:
         numbers = (entry["value"], entry["standard_error"], *entry["interval_95"])
         value, error, low, high = (math.nan if number is None else float(number) for number in numbers)
+        reason = recorded_reason(entry["verdict"], entry.get("kind"))
     except (TypeError, ValueError) as problem:
         got, thing = f"{type(problem).__name__}: {problem}", f"result, entry {entry['name']}"
         raise IdentificationError(thing, got=got, expected="JSON of youbot identify", remedy="fit again") from None
-    return Finding(
-        entry["name"], Estimate(entry["name"], str(entry["unit"]), value, error, (low, high), entry["verdict"])
-    )
+    return Finding(entry["name"], Estimate(entry["name"], str(entry["unit"]), value, error, (low, high), reason))

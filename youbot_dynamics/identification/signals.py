@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.control.stamp_rhythm import in_rhythm
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
+from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import (
     ROLES,
     angles_beyond,
@@ -374,7 +375,15 @@ def text_signals(log: TextLog) -> MotionSignals:
 
 
 _NO_RADIANS = 6.5  # [rad] beyond a joint limit: more than a turn, which a wrong encoder zero cannot explain
-NO_EFFORT = "the states of the arm have no efforts: use a driver that reports them, such as the youBot driver"
+NO_EFFORT = Reason(
+    Kind.NOT_MEASURED,
+    "the states of the arm have no efforts: use a driver that reports them, such as the youBot driver",
+)
+_ZERO_EFFORT = Reason(
+    Kind.NOT_MEASURED,
+    "every effort of the arm is exactly 0: its motors were off, or its driver does not measure efforts",
+)
+_NOT_MOVED = Reason(Kind.NOT_EXCITED, "the arm never moved")
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,13 +398,13 @@ class RecordedArm:
     left_out: int  # readings with a missing number in one of their fields
     beyond: float = 0.0  # largest excess of angles over the limits of their joints [rad]
 
-    def refusal(self) -> str:
-        """Why nothing about the arm can be identified, "" if something can."""
+    def refusal(self) -> Reason | None:
+        """Why nothing about the arm can be identified, None if something can."""
         if not len(self.signals.time):
             return NO_EFFORT
         if not np.any(self.signals.torque):
-            return "every effort of the arm is exactly 0: its motors were off, or its driver does not measure efforts"
-        return "" if np.any(np.ptp(self.signals.position, axis=0) > TRAVEL) else "the arm never moved"
+            return _ZERO_EFFORT
+        return None if np.any(np.ptp(self.signals.position, axis=0) > TRAVEL) else _NOT_MOVED
 
 
 def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], number: int = 0) -> RecordedArm:

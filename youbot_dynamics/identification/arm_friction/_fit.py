@@ -21,15 +21,13 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._joint_fit import (
-    AGAINST,
     JointFit,
+    bounded_values,
+    drift_rival,
     joint_fit,
+    late_rival,
+    power_rival,
     refused_joint,
-    speed_of,
-    total_friction,
-    with_drift,
-    with_own_delay,
-    with_power,
 )
 from youbot_dynamics.identification.arm_friction._regressors import (
     BaseParameters,
@@ -40,13 +38,23 @@ from youbot_dynamics.identification.arm_friction._rows import (
     ArmFrictionModel,
     JointRows,
     determined_bodies,
+    further_term,
     joint_refusal,
     joint_regressors,
     joint_rows,
     joint_solution,
 )
 from youbot_dynamics.identification.arm_friction._windows import shortest
-from youbot_dynamics.identification.least_squares import Estimate, Fit
+from youbot_dynamics.identification.least_squares import (
+    SIGNIFICANT,
+    Estimate,
+    Fit,
+    Kind,
+    Reason,
+    Rival,
+    admitted,
+    values_of,
+)
 from youbot_dynamics.identification.signals import ArmSignals
 
 # Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], for which
@@ -58,9 +66,7 @@ FAR = 0.2  # scale, less 1, that is further off than torque constants scatter
 _ITERATIONS, _FINAL_ITERATIONS = 6, 2  # number of fits, and of the last fits without the scales that are undetermined
 # Largest change of a value with windows of half the length, in combined standard errors and relative to the value.
 _LARGEST_CHANGE, _LARGEST_RELATIVE_CHANGE = 2.0, 0.01
-# Powers of the speed that are tried as a further term of friction. One counts from this many standard errors, and if
-# it has at least this share of the standard errors of the most significant one.
-_EXPONENTS, _SIGNIFICANT, _COMPARABLE = (-1.0, 0.5, 2.0), 3.0, 0.7
+_EXPONENTS = (-1.0, 0.5, 2.0)  # powers of the speed that are tried as a further term of friction
 _ALIKE = 0.002  # [s] by which the efforts of joints may be apart
 
 
@@ -144,9 +150,10 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
 
     def with_other_errors(found: ArmFriction) -> ArmFriction:
         found = _with_shape_errors(_with_reading_errors(found, recordings))
-        reason = (
+        reason = Reason(
+            Kind.OTHER_EXPLANATION,
             f"the efforts are {1e3 * found.late:.0f} ms behind the motion, which looks like viscous friction: remove "
-            "the filter of the efforts, or check the stamps"
+            "the filter of the efforts, or check the stamps",
         )
         return _refuse_estimates(found, {f"{joint.name}_viscous": reason for joint in found.joints if found.late})
 
@@ -168,7 +175,7 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
         identification = finer
 
 
-def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, str]:
+def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, Reason]:
     """Names of identified values in `finer` that differ from those in `coarser`, with the reason to refuse them.
 
     Combinations of inertial parameters of a tree are not included, because other windows may determine other
@@ -193,14 +200,20 @@ def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, str
             result = (
                 f"give {estimate.value:.3g} {estimate.unit}" if math.isfinite(estimate.value) else "do not determine it"
             )
-            reasons[finer_estimate.name] = (
+            reasons[finer_estimate.name] = Reason(
+                Kind.OTHER_EXPLANATION,
                 f"windows of +-{1e3 * coarser.model.half_width:.0f} ms {result}, windows of "
                 f"+-{1e3 * finer.model.half_width:.0f} ms give {finer_estimate.value:.3g}; needed: a higher rate of "
-                "readings, or slower motion"
+                "readings, or slower motion",
             )
     return reasons
 
 
+_COARSE = Reason(
+    Kind.OTHER_EXPLANATION,
+    "it depends on the steps of the readings: one more step of the angles, and twice the steps of the efforts, change "
+    "it too much; needed: finer readings, or faster motion",
+)
 _FEW_LEVELS, _RARE = 2, 0.05  # efforts of a joint in one direction, and the share of readings that does not count
 
 
@@ -221,14 +234,10 @@ def _with_reading_errors(identification: ArmFriction, recordings: Sequence[ArmSi
         double = np.where(torque_step > 0.0, 2.0 * torque_step, 1.0)
         torque = np.where(torque_step > 0.0, double * np.round(signals.torque / double), signals.torque)
         coarser.append(dataclasses.replace(signals, position=signals.position + error, torque=torque))
-    reason = (
-        "it depends on the steps of the readings: one more step of the angles, and twice the steps of the efforts, "
-        "change it too much; needed: finer readings, or faster motion"
-    )
-    found, joints = _with_window_errors(identification, _identify(coarser, identification.model), reason), []
+    found, joints = _with_window_errors(identification, _identify(coarser, identification.model), _COARSE), []
     for joint, rounding in zip(found.joints, _lasting_rounding(recordings), strict=True):
-        shifted = {level.name: level.value + rounding for level in (*joint.estimates[:1], *joint.totals)}
-        joints.append(joint.widened(found.fit, shifted, reason) if found.fit is not None and rounding else joint)
+        rival = Rival(_COARSE, {level.name: rounding for level in (*joint.estimates[:1], *joint.totals)})
+        joints.append(joint if found.fit is None else joint.with_rivals(found.fit, [rival]))
     return dataclasses.replace(found, joints=tuple(joints))
 
 
@@ -266,80 +275,69 @@ def _smallest_change(readings: Vector) -> Vector:
     return np.where(np.isfinite(smallest), smallest, 0.0)
 
 
-def _with_window_errors(identification: ArmFriction, finer: ArmFriction, reason: str = "") -> ArmFriction:
+def _with_window_errors(identification: ArmFriction, finer: ArmFriction, reason: Reason | None = None) -> ArmFriction:
     """The identification with the change in another fit, as by shorter windows, added to each value's error.
 
     `reason`, if given, is that of a refusal; otherwise the other fit and the width of the interval give it.
     """
-    if identification.fit is None or (finer.fit is None and not reason):
+    if identification.fit is None or (finer.fit is None and reason is None):
         return identification
     joints = []
-    values = {estimate.name: estimate.value for joint in finer.joints for estimate in joint.estimates}
-    fitted = finer.rows if finer.fit is not None else ()
-    rows = {finer.model.joint_names[row.joint]: (k, row) for k, row in enumerate(fitted)}
-    first = len(finer.values) - len(PARTS) * len(rows)
+    rows = {finer.model.joint_names[row.joint]: row for row in (finer.rows if finer.fit is not None else ())}
     for joint in identification.joints:
         if finer.fit is None or joint.name not in rows:  # refused by the other fit
-            joints.append(refused_joint(joint.name, reason) if reason and joint.windows else finer[joint.name])
+            refused = None if reason is None or not joint.windows else refused_joint(joint.name, reason)
+            joints.append(refused or finer[joint.name])
             continue
-        k, row = rows[joint.name]
-        for total in joint.totals:
-            finer_total = total_friction(finer.fit, joint.name, row, speed_of(total), first + len(PARTS) * k)
-            values[total.name] = finer_total.value
-        joints.append(joint.widened(identification.fit, values, reason))
+        rival = Rival(reason, joint.changes_to(bounded_values(finer.fit), rows[joint.name]))
+        joints.append(joint.with_rivals(identification.fit, [rival]))
     return dataclasses.replace(identification, joints=tuple(joints))
 
 
 def _with_shape_errors(identification: ArmFriction) -> ArmFriction:
     """The identification with the error of the friction law itself, where the torques contradict that law.
 
-    The fit is repeated with one more term for each joint, a power of its speed. Where one is significant, the changes
-    of each friction value by it, and by others that are nearly as significant, are added to its error. A value that
-    this refuses names the cause. The same holds for friction that changes during the recordings, and for efforts of a
-    joint that are later or earlier than those of the others.
+    The fit is repeated with one more term for each joint: a power of its speed, a drift of its friction, or a delay of
+    its efforts that differs from that of the others. Each that the data show is a rival.
     """
-    rows, joints, fits, drifts = identification.rows, list(identification.joints), {}, {}
-    scaled = identification.scaled
+    rows, fit, scaled = identification.rows, identification.fit, identification.scaled
     found = (identification.model, identification.base, identification.offsets, scaled)
     common = float(identification.reading_values[-1]) if scaled else 0.0
     own = (*found[:3], (*scaled[:-1], False) if scaled else ())
+    if fit is None:
+        return identification
     try:
-        if identification.fit is not None:
-            late = joint_solution(rows, *own, [-row.slew for row in rows])
-            fits = {power: joint_solution(rows, *found, [row.power(power) for row in rows]) for power in _EXPONENTS}
-            drifts = {part: joint_solution(rows, *found, [row.drift(part) for row in rows]) for part in PARTS[:2]}
+        late = joint_solution(rows, *own, [-row.slew for row in rows])
+        powers = {power: joint_solution(rows, *found, [row.power(power) for row in rows]) for power in _EXPONENTS}
+        drifts = {part: joint_solution(rows, *found, [row.drift(part) for row in rows]) for part in PARTS[:2]}
     except IdentificationError:  # too short for more unknowns
         return identification
-    for k, row in enumerate(rows if fits else ()):
-        term = k - len(rows)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = {power: abs(fit.values[term]) / np.sqrt(fit.covariance[term, term]) for power, fit in fits.items()}
-        least = max(_SIGNIFICANT, _COMPARABLE * max(np.nan_to_num(list(ratios.values()))))
-        delay = float(late.values[term]) - common
-        if not identification.late and abs(delay) > max(_ALIKE, _SIGNIFICANT * math.sqrt(late.covariance[term, term])):
-            joints[row.joint] = with_own_delay(joints[row.joint], row, late, delay)
-        for exponent in sorted(ratios, key=ratios.__getitem__, reverse=True):
-            if ratios[exponent] > least:
-                joints[row.joint] = with_power(joints[row.joint], row, fits[exponent], term, exponent)
-        for part, fit in drifts.items():
-            if abs(fit.values[term]) > _SIGNIFICANT * np.sqrt(fit.covariance[term, term]):
-                joints[row.joint] = with_drift(joints[row.joint], fit, term, part)
+    joints = list(identification.joints)
+    for row in rows:
+        joint, rivals = joints[row.joint], list[Rival]()
+        term = further_term(joint.name)
+        delay = values_of(late)[term] - common
+        if not identification.late and abs(delay) > max(_ALIKE, SIGNIFICANT * late[term].standard_error):
+            rivals.append(late_rival(joint, row, late, delay))
+        rivals += admitted([power_rival(joint, row, other, term, power) for power, other in powers.items()])
+        rivals += [
+            rival
+            for part, other in drifts.items()
+            if (rival := drift_rival(joint, other, term, part)).strength > SIGNIFICANT
+        ]
+        joints[row.joint] = joint.with_rivals(fit, rivals)
     return dataclasses.replace(identification, joints=tuple(joints))
 
 
-def _refuse_estimates(identification: ArmFriction, refusals: Mapping[str, str]) -> ArmFriction:
+def _refuse_estimates(identification: ArmFriction, refusals: Mapping[str, Reason]) -> ArmFriction:
     """The identification with the estimates in `refusals` and the total friction of their joints refused."""
 
-    def refused(estimates: Sequence[Estimate], default: str = "") -> tuple[Estimate, ...]:
-        reasons = [refusals.get(estimate.name, default) for estimate in estimates]
-        return tuple(
-            estimate.refused(reason) if reason and estimate.identified else estimate
-            for estimate, reason in zip(estimates, reasons, strict=True)
-        )
+    def refused(estimates: Sequence[Estimate], default: Reason | None = None) -> tuple[Estimate, ...]:
+        return tuple(one.refused_if_identified(refusals.get(one.name, default)) for one in estimates)
 
     joints = []
     for joint in identification.joints:
-        reason = next((refusals[estimate.name] for estimate in joint.estimates if estimate.name in refusals), "")
+        reason = next((refusals[estimate.name] for estimate in joint.estimates if estimate.name in refusals), None)
         joints.append(
             dataclasses.replace(joint, estimates=refused(joint.estimates), totals=refused(joint.totals, reason))
         )
@@ -349,21 +347,21 @@ def _refuse_estimates(identification: ArmFriction, refusals: Mapping[str, str]) 
 def _identify(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmFriction:
     """Identification with the windows and Stribeck curves of the model."""
     windows = model.windows(recordings)
-    refused = {name: joint_refusal(recordings, windows, j) for j, name in enumerate(model.joint_names)}
-    if all(refused.values()):
-        return ArmFriction(model, tuple(refused_joint(*name_and_reason) for name_and_reason in refused.items()))
     names = model.joint_names
-    rows = tuple(row for row in joint_rows(model, windows) if not refused[names[row.joint]])
-    identification = _identify_joints(
-        model, {name: refused_joint(name, reason) for name, reason in refused.items() if reason}, rows
-    )
+    reasons = [joint_refusal(recordings, windows, j) for j in range(len(names))]
+    refused = {name: reason for name, reason in zip(names, reasons, strict=True) if reason is not None}
+    excluded = {name: refused_joint(name, reason) for name, reason in refused.items()}
+    if len(excluded) == len(names):
+        return ArmFriction(model, tuple(excluded.values()))
+    rows = tuple(row for row in joint_rows(model, windows) if names[row.joint] not in refused)
+    identification = _identify_joints(model, excluded, rows)
     correct_sign = {scale.name.removesuffix("_scale") for scale in identification.readings if scale.value > -1.0}
-    wrong_sign = {joint.name: AGAINST for joint in identification.joints if joint["coulomb"].reason == AGAINST}
-    wrong_sign = {name: reason for name, reason in wrong_sign.items() if name not in correct_sign}
+    fitted = {joint.name: joint["coulomb"].reason for joint in identification.joints if joint.name not in correct_sign}
+    wrong_sign = {name: one for name, one in fitted.items() if one and one.kind is Kind.WRONG_SIGNALS}
     if model.tree is None or not wrong_sign or len(wrong_sign) == len(rows):
         return identification
     # Joints with the wrong sign bias the bodies, which all joints share.
-    excluded = {name: refused_joint(name, reason) for name, reason in (refused | wrong_sign).items() if reason}
+    excluded |= {name: refused_joint(name, reason) for name, reason in wrong_sign.items()}
     return _identify_joints(model, excluded, tuple(row for row in rows if names[row.joint] not in wrong_sign))
 
 
@@ -413,7 +411,7 @@ def _solve(
             rows = tuple(row.linearised(base.columns, values, scales[k]) for k, row in enumerate(rows))
             fit = joint_solution(rows, model, base, offsets, scaled)
     except IdentificationError as problem:
-        reason = f"only {problem.got}; needed: {problem.expected}"
+        reason = Reason(Kind.TOO_LITTLE_DATA, f"only {problem.got}; needed: {problem.expected}")
         joints = tuple(excluded.get(name) or refused_joint(name, reason) for name in model.joint_names)
         return ArmFriction(model, joints, base=base, rows=rows)
     values = np.nan_to_num([estimate.value for estimate in fit.estimates])

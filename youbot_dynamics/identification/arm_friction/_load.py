@@ -9,6 +9,7 @@ Source: BAM's servo models, Duclusaud et al. 2024; MuJoCo's discussion of strain
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +20,20 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters
 from youbot_dynamics.identification.arm_friction._rows import PARTS, JointRows, block_length
-from youbot_dynamics.identification.least_squares import Estimate, Fit, Unknown, least_squares, undetermined
+from youbot_dynamics.identification.least_squares import (
+    Estimate,
+    Fit,
+    Kind,
+    Reason,
+    Unknown,
+    least_squares,
+    too_little,
+    undetermined,
+)
 
 _ITERATIONS = 4
 _FOLD_PIECES = 8  # pieces of each recording for two-fold cross-validation: even ones against odd ones
+_UNLOADED = Unknown("unloaded_coulomb", "N m", low=0.0)
 _LOAD = Unknown("load_coefficient", "1", unexcited="the gear never transmitted a torque")
 
 
@@ -37,7 +48,6 @@ class LoadFriction:
 
 def load_friction(found: ArmFriction, joint: str) -> LoadFriction:
     """Identify the load-dependent friction of one joint from the data of `found`."""
-    unknown, nan = Unknown("unloaded_coulomb", "N m", low=0.0), float("nan")
     rows = [row for row in found.rows if found.model.joint_names[row.joint] == joint]
     try:
         if not rows or found.fit is None or not found[joint]["coulomb"].identified:
@@ -46,18 +56,21 @@ def load_friction(found: ArmFriction, joint: str) -> LoadFriction:
         fit, gear = _load_fit(found, row)
         held_out = _prediction_errors(found, row, gear)
     except IdentificationError as problem:
-        reason = f"{problem.got}; needed: {problem.expected}"
-        return LoadFriction(undetermined(unknown, reason), undetermined(_LOAD, reason), (nan, nan))
+        return _refused(too_little(problem))
     load, coulomb = fit.estimates[-1], fit.estimates[-2]
     if not load.interval[0] > 0.0:
-        reason = f"no significant load dependence: {fit.values[-1]:.2g} +-{fit.half_width(load.standard_error):.2g}"
-    elif not held_out[1] < held_out[0]:
-        reason = (
+        none = f"no significant load dependence: {fit.values[-1]:.2g} +-{fit.half_width(load.standard_error):.2g}"
+        return _refused(Reason(Kind.TOO_WIDE, none), held_out)
+    if not held_out[1] < held_out[0]:
+        worse = (
             f"the prediction error of held-out torques is {held_out[1]:.3g} N m with it, {held_out[0]:.3g} without it"
         )
-    else:
-        return LoadFriction(coulomb, load, held_out)
-    return LoadFriction(undetermined(unknown, reason), undetermined(_LOAD, reason), held_out)
+        return _refused(Reason(Kind.UNEXPLAINED, worse), held_out)
+    return LoadFriction(coulomb, load, held_out)
+
+
+def _refused(reason: Reason, held_out: tuple[float, float] = (math.nan, math.nan)) -> LoadFriction:
+    return LoadFriction(undetermined(_UNLOADED, reason), undetermined(_LOAD, reason), held_out)
 
 
 def _columns(identification: ArmFriction, row: JointRows) -> tuple[Vector, Vector]:
@@ -72,7 +85,7 @@ def _load_fit(identification: ArmFriction, row: JointRows) -> tuple[Fit, Vector]
     """Fit of the rows, Coulomb torque and load coefficient last, and the gear's torque (r,)."""
     body, friction = _columns(identification, row)
     names = [*(f"body_{k}" for k in range(body.shape[1])), *PARTS[:0:-1]]
-    unknowns = [*(Unknown(name, "") for name in names), Unknown("unloaded_coulomb", "N m", low=0.0), _LOAD]
+    unknowns = [*(Unknown(name, "") for name in names), _UNLOADED, _LOAD]
     body_values, block = np.zeros(body.shape[1]), block_length([row], len(unknowns))
     for _ in range(_ITERATIONS):
         gear = _gear_torque(identification, row, body, body_values)

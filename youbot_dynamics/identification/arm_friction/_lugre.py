@@ -27,7 +27,16 @@ from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import with_inertial_parameters
 from youbot_dynamics.identification.arm_friction._rows import PARTS
 from youbot_dynamics.identification.arm_friction._windows import turning_points
-from youbot_dynamics.identification.least_squares import Estimate, Rows, Unknown, judge, least_squares, undetermined
+from youbot_dynamics.identification.least_squares import (
+    Estimate,
+    Kind,
+    Reason,
+    Rows,
+    Unknown,
+    judge,
+    least_squares,
+    undetermined,
+)
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
 
 REACH = 0.05  # [rad] used on either side of a reversal
@@ -204,6 +213,9 @@ _BOUND_MARGIN = 1.01  # ratio to the softest value within which the search ended
 _FEWEST_IN_TRANSITION = 2.0  # mean number of readings during the transition of a reversal
 _TRANSITION = 3.0  # length of the transition in units of coulomb / sigma0
 _SMOOTHING = 0.05
+_NO_REVERSAL = Reason(Kind.NOT_EXCITED, "the joint never reversed while it slid")
+_NO_FRICTION = Reason(Kind.WRONG_SIGNALS, "the torque at the reversals shows no friction, or its sign is wrong")
+_UP_TO_COULOMB = Reason(Kind.DEPENDS, "it is the stiffness up to the Coulomb torque, which is not identified")
 _SIGMA0, _SIGMA1 = Unknown("sigma0", "N m/rad", low=0.0), Unknown("sigma1", "N m s/rad", low=0.0)
 
 
@@ -229,7 +241,7 @@ def fit_bristles(recordings: Sequence[ArmSignals], identification: ArmFriction, 
         return _refused(identification[joint].estimates[0].reason)
     reversals = near_reversals(recordings, identification, fitted[0])
     if reversals is None:
-        return _refused("the joint never reversed while it slid")
+        return _refused(_NO_REVERSAL)
 
     def misfit(log: float) -> float:
         table = reversals.columns(math.exp(log))
@@ -245,20 +257,22 @@ def fit_bristles(recordings: Sequence[ArmSignals], identification: ArmFriction, 
     coulomb = _solve(reversals.columns(steepness), reversals.torque)[0]
     if transition_readings < _FEWEST_IN_TRANSITION or k == len(grid) - 1:
         slower = "reverse more slowly, or record at a higher rate"
-        reason = f"only {transition_readings:.1f} readings fall into the transition of a reversal: {slower}"
+        few = f"only {transition_readings:.1f} readings fall into the transition of a reversal: {slower}"
+        reason = Reason(Kind.TOO_LITTLE_DATA, few)
     elif not coulomb > 0.0:
-        reason = "the torque at the reversals shows no friction, or its sign is wrong"
+        reason = _NO_FRICTION
     elif steepness < _FLATTEST * _BOUND_MARGIN:
-        reason = f"sigma0 is below {_FLATTEST:g} times the Coulomb torque per radian, the lower bound of the search"
+        soft = f"sigma0 is below {_FLATTEST:g} times the Coulomb torque per radian, the lower bound of the search"
+        reason = Reason(Kind.AT_BOUND, soft)
     else:
-        reason = "it is the stiffness up to the Coulomb torque, which is not identified"
+        reason = _UP_TO_COULOMB
         try:
             bristles = _linearised(reversals, steepness, transition_readings)
             if identification[joint]["coulomb"].identified:
                 return bristles
         except IdentificationError:
-            stiffness = steepness * coulomb
-            reason = f"{reversals.count} reversals are too few for an interval; their fit gives {stiffness:.3g} N m/rad"
+            few = f"{reversals.count} reversals are too few for an interval"
+            reason = Reason(Kind.TOO_LITTLE_DATA, f"{few}; their fit gives {steepness * coulomb:.3g} N m/rad")
     return _refused(reason, reversals.count)
 
 
@@ -292,9 +306,9 @@ def _linearised(reversals: Reversals, steepness: float, transition_readings: flo
             f"{reversals.rate:.0f} Hz is too slow for an effect that lasts milliseconds; "
             f"{_SLOWEST_RATE:.0f} Hz is needed"
         )
-        damping = undetermined(_SIGMA1, slow)
+        damping = undetermined(_SIGMA1, Reason(Kind.TOO_LITTLE_DATA, slow))
     return Bristles(stiffness, damping, reversals.count)
 
 
-def _refused(reason: str, reversals: int = 0) -> Bristles:
+def _refused(reason: Reason | None, reversals: int = 0) -> Bristles:
     return Bristles(undetermined(_SIGMA0, reason), undetermined(_SIGMA1, reason), reversals)

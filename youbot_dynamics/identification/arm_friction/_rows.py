@@ -22,14 +22,18 @@ from youbot_dynamics.identification.arm_friction._regressors import (
     uncertainty,
 )
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, SLOWEST, ArmWindows, arm_windows
-from youbot_dynamics.identification.least_squares import Fit, Rows, Unknown, least_squares
+from youbot_dynamics.identification.least_squares import NEGLIGIBLE, Fit, Kind, Reason, Rows, Unknown, least_squares
 from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
 
-NO_EFFORT = "the recording holds no efforts of this joint; needed: its efforts and positions"
-ZERO_EFFORT = "every effort of this joint is exactly 0: it was not driven, or its driver does not measure efforts"
-STOOD = (
+NO_EFFORT = Reason(Kind.NOT_MEASURED, "the recording holds no efforts of this joint; needed: its efforts and positions")
+ZERO_EFFORT = Reason(
+    Kind.NOT_MEASURED,
+    "every effort of this joint is exactly 0: it was not driven, or its driver does not measure efforts",
+)
+STOOD = Reason(
+    Kind.NOT_EXCITED,
     "the joint never slid: it was at rest, moved too slowly, or reversed all the time; "
-    f"needed: motion faster than {SLOWEST:g} rad/s, at least {TRAVEL:g} rad away from a reversal"
+    f"needed: motion faster than {SLOWEST:g} rad/s, at least {TRAVEL:g} rad away from a reversal",
 )
 
 # Smallest relative variation of the speed in one direction that separates Coulomb from viscous friction.
@@ -241,8 +245,8 @@ def block_length(rows: Sequence[JointRows], unknowns: int) -> float:
     return max(block, _SHORTEST_BLOCK)
 
 
-def joint_refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> str:
-    """Reason why joint number `joint` cannot be identified, "" if it may be."""
+def joint_refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> Reason | None:
+    """Reason why joint number `joint` cannot be identified, None if it may be."""
     torques = [signals.torque[:, joint] for signals in recordings if len(signals.time)]
     if not torques:
         return NO_EFFORT
@@ -250,7 +254,7 @@ def joint_refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows
         return ZERO_EFFORT
     if not any(np.any(window.sliding[:, joint]) for window in windows):
         return STOOD
-    return ""
+    return None
 
 
 def joint_rows(model: ArmFrictionModel, windows: Sequence[ArmWindows]) -> list[JointRows]:
@@ -287,6 +291,7 @@ _FIRST_EFFECT = 0.005
 # Smallest ratio of the effect of a combination to the residual's standard error over all rows. Combinations that are
 # not fitted keep their nominal values, which biases the friction of a small joint.
 _LEAST_SIGNIFICANCE = 3.0
+_NO_STRIBECK = "no Stribeck speed was given"
 _REFERENCE_JOINT = "the scales of the other joints are relative to this one, or these data do not determine its scale"
 
 
@@ -308,22 +313,28 @@ def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameter
         known[-model.tree.nv :][model.tree.layout.rotor_inertias == 0.0] /= UNKNOWN_ROTOR  # the inertia of the links
         for name, unit, size in zip(base.names, base.units, known[base.columns], strict=True):
             unknowns.append(Unknown(f"{name}_change", unit, resolution=float(size)))
-        unknowns += [Unknown(f"{name}_scale", "1", resolution=0.05, unexcited=_REFERENCE_JOINT) for name in names]
-        unknowns.append(Unknown("effort_delay", "s", resolution=0.01, unexcited="these data do not determine it"))
+        unknowns += [Unknown(f"{name}_scale", "1", resolution=NEGLIGIBLE, unexcited=_REFERENCE_JOINT) for name in names]
+        unknowns.append(Unknown("effort_delay", "s", unexcited="these data do not determine it"))
     else:
         for name in names:
             unknowns.append(Unknown(f"{name}_inertia", "kg m2", low=0.0, unexcited="the joint never changed its speed"))
             if model.weighed:
-                unknowns += [Unknown(f"{name}_weight_{part}", "N m", resolution=0.02) for part in ("sin", "cos")]
+                weight = f"{name}_weight"
+                unknowns += [Unknown(f"{weight}_{part}", "N m", whole=weight) for part in ("sin", "cos")]
     for name in names:
         unknowns += [
-            Unknown(f"{name}_coulomb", "N m", low=0.0, resolution=0.01),
-            Unknown(f"{name}_viscous", "N m s/rad", low=0.0, resolution=0.02),
-            Unknown(f"{name}_stribeck", "N m", low=0.0, resolution=0.02, unexcited="no Stribeck speed was given"),
-            Unknown(f"{name}_offset", "N m", resolution=0.05, unexcited="weight or friction hide it in these data"),
-            Unknown(f"{name}_bend", "N m", unexcited="no Stribeck speed was given"),
+            Unknown(f"{name}_coulomb", "N m", low=0.0, whole=name),
+            Unknown(f"{name}_viscous", "N m s/rad", low=0.0, whole=name),
+            Unknown(f"{name}_stribeck", "N m", low=0.0, unexcited=_NO_STRIBECK, whole=name),
+            Unknown(f"{name}_offset", "N m", unexcited="weight or friction hide it in these data", whole=name),
+            Unknown(f"{name}_bend", "N m", unexcited=_NO_STRIBECK),
         ]
     return unknowns
+
+
+def further_term(joint: str) -> str:
+    """Name of the unknown of one more column of a joint, see `joint_solution`."""
+    return f"{joint}_further"
 
 
 def joint_solution(
@@ -332,18 +343,18 @@ def joint_solution(
     base: BaseParameters | None,
     offsets: Sequence[bool],
     scaled: Sequence[bool],
-    powers: Sequence[Vector] = (),
+    more: Sequence[Vector] = (),
 ) -> Fit:
-    """One fit of all joints together, since they share the bodies; `powers` (r,) is one more column of each joint."""
+    """One fit of all joints together, since they share the bodies; `more` (r,) is one more column of each joint."""
     names = [model.joint_names[row.joint] for row in rows]
-    unknowns = _unknowns(model, names, base) + [Unknown(f"{name}_power", "") for name in names[: len(powers)]]
+    unknowns = _unknowns(model, names, base) + [Unknown(further_term(name), "") for name in names[: len(more)]]
     block = block_length(rows, len(unknowns))
     pieces = []
     for k, row in enumerate(rows):
         table, target = joint_regressors(rows, k, row, base, offsets, scaled), row.torque - row.known
         weight = _noise_weight(table, target)
-        if powers:
-            table = np.hstack([table, np.outer(powers[k], np.arange(len(powers)) == k)])
+        if more:
+            table = np.hstack([table, np.outer(more[k], np.arange(len(more)) == k)])
         pieces += row.pieces(weight * table, weight * target, block)
     return least_squares(pieces, unknowns)
 

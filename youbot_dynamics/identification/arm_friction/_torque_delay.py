@@ -17,10 +17,13 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
+    Kind,
+    Reason,
     Rows,
     Unknown,
     judge,
     least_squares,
+    search_ended,
     undetermined,
 )
 from youbot_dynamics.identification.signals import HeldCommand, RecordedArm
@@ -33,9 +36,9 @@ _SPARE_BLOCKS = 10
 _GAP = 0.03  # a longer interval between readings ends a start, since commands in it are unknown [s]
 _STANDSTILL = 0.01  # share of the fastest speed
 _FEWEST = 10  # readings of a start
-_DELAY, _INERTIA = Unknown("delay", "s", low=0.0, resolution=2e-3), Unknown("inertia", "kg m2", low=0.0)
+_DELAY, _INERTIA = Unknown("delay", "s", low=0.0), Unknown("inertia", "kg m2", low=0.0)
 
-AGAINST = "the joint accelerates against the commanded torque: check the signs"
+AGAINST = Reason(Kind.WRONG_SIGNALS, "the joint accelerates against the commanded torque: check the signs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +102,7 @@ def estimate_torque_delay(recordings: Sequence[tuple[ArrayLike, ArrayLike, Array
     error = fit["delay"].standard_error
     delay = judge(_DELAY, best, error, fit.half_width(error))
     if best > _LONGEST - _GRID:
-        delay = undetermined(_DELAY, f"the best delay is at the upper bound of the search, {1e3 * _LONGEST:g} ms")
+        delay = undetermined(_DELAY, search_ended("s", _LONGEST))
     gain, error = float(values[0]), fit["mobility"].standard_error / float(values[0]) ** 2
     inertia = judge(_INERTIA, 1.0 / gain, error, fit.half_width(error))
     return TorqueDelay(delay, inertia, fit, len(starts))

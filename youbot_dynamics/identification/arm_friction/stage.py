@@ -17,7 +17,7 @@ from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay, torque_starts
 from youbot_dynamics.identification.finding import BODIES, Correlation, Finding, FitCurve, StageResult
-from youbot_dynamics.identification.least_squares import Unknown, undetermined, whiteness
+from youbot_dynamics.identification.least_squares import Kind, Reason, Unknown, too_little, undetermined, whiteness
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.signals import RecordedArm, recorded_arm
 from youbot_dynamics.identification.stages import Taken, within_an_hour
@@ -42,7 +42,7 @@ class _ArmPart:
     """Arm data of one recording."""
 
     arm: RecordedArm | None  # readings, None if they cannot be used
-    refusal: str  # reason why they cannot be used, "" if they can
+    refusal: Reason | None  # why they cannot be used, None if they can
 
 
 def extract(opened: Opened, robot: Robot) -> _ArmPart:
@@ -60,12 +60,12 @@ def extract(opened: Opened, robot: Robot) -> _ArmPart:
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Friction and bodies from all recordings in which the arm moved."""
     names = tuple(f"joint_{k + 1}" for k in range(len(robot.driver.arm_joints)))
-    notes = [f"{recording.name}: {recording.part.refusal}" for recording in taken if recording.part.arm is None]
+    notes = [f"{recording.name}: {recording.part.refusal.text}" for recording in taken if recording.part.arm is None]
     usable = [recording for recording in taken if recording.part.arm is not None]
     if not usable:
         reason = taken[0].part.refusal
         return StageResult(
-            STAGE, tuple(finding for name in names for finding in _refused(name, reason)), missing=reason
+            STAGE, tuple(finding for name in names for finding in _refused(name, reason)), missing=reason.text
         )
     used, left_out = within_an_hour(usable, lambda part: part.arm.signals.time)
     notes += left_out
@@ -122,7 +122,7 @@ def _parameter(joint: str, quantity: str) -> str:
     return f"robot.arm.{joint}.friction.{quantity}"
 
 
-def _refused(joint: str, reason: str) -> tuple[Finding, ...]:
+def _refused(joint: str, reason: Reason) -> tuple[Finding, ...]:
     units = (("coulomb", "N m"), ("viscous", "N m s/rad"), ("sigma0", "N m/rad"), ("sigma1", "N m s/rad"))
     return tuple(
         Finding(_parameter(joint, quantity), undetermined(Unknown(quantity, unit), reason)) for quantity, unit in units
@@ -151,7 +151,7 @@ def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Findi
     try:
         result = estimate_torque_delay(starts)
     except IdentificationError as problem:
-        return [Finding(name, undetermined(unknown, f"{problem.got}; needed: {problem.expected}"))]
+        return [Finding(name, undetermined(unknown, too_little(problem)))]
     delay = result.delay
     if not delay.identified:
         # The fit is linearised about a delay that the data do not support, so its interval is meaningless too.
@@ -246,9 +246,10 @@ def _without_wrong_efforts(identification: ArmFriction, findings: Sequence[Findi
         scale = scales.get(finding.name.removeprefix("robot.").split(".")[1], 1.0)
         of_time = finding.name.endswith("torque_delay")  # right in any unit of the efforts
         if finding.identified and not of_time and _wrong(scale):
-            reason = (
+            reason = Reason(
+                Kind.WRONG_SIGNALS,
                 f"the efforts are {scale:.2g} times what the links in the robot file need: check their "
-                "unit and order, the torque constant and gear ratio, the masses of the links, and the load"
+                "unit and order, the torque constant and gear ratio, the masses of the links, and the load",
             )
             finding = finding.refused(reason)
         checked.append(finding)

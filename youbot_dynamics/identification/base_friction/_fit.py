@@ -24,24 +24,37 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.base_friction._rows import FrictionModel, friction_rows
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals
 from youbot_dynamics.identification.least_squares import (
+    SIGNIFICANT,
     BlockSums,
     Estimate,
     Fit,
+    Kind,
+    Reason,
+    Rival,
     Rows,
     Unknown,
     accumulate,
+    admitted,
     fit,
     merge,
+    strength,
+    too_little,
     undetermined,
+    values_of,
+    widened,
 )
 
-_OMNI_WHEELS = (
-    "the viscous friction of one wheel is its share when driving forward, and omni wheels turn unequally then"
+_OMNI_WHEELS = Reason(
+    Kind.CONFUSED,
+    "the viscous friction of one wheel is its share when driving forward, and omni wheels turn unequally then",
 )
-
+_NO_RECORDING = Reason(Kind.NOT_MEASURED, "there is no recording")
+_NO_COAST = Reason(
+    Kind.NOT_MEASURED,
+    "no span with the motors off; needed: eight or more in which the base coasts to rest",
+)
 
 _EXPONENTS = (-1.0, 0.5, 2.0)  # of the speed, of friction that contradicts Coulomb + viscous friction
-_SIGNIFICANT, _COMPARABLE = 3.0, 0.7  # standard errors above which it does, and share of the largest ratio
 _LAG_CHANGES = 2.0  # multiple of the changes by a lag: of one of 0.1 to 0.3 s, smooth drives show a half or less
 _PROMPT = 0.02  # [s] efforts in phase with the commands of a servo loop appear to lag, or lead, by up to this
 
@@ -73,8 +86,8 @@ def fit_friction(
     try:
         solution = fit(sums, unknowns, rows)
     except IdentificationError as problem:
-        reason = f"{problem.got} in which every wheel turns in one direction; needed: {problem.expected}"
-        return no_friction(model, reason)
+        counted = "usable time blocks in which every wheel turns in one direction"
+        return no_friction(model, too_little(problem, counted))
     wheel_viscous = _wheel_viscous(solution, model) if model.each_wheel else ()
     return BaseFriction(model, solution.estimates[: model.coefficients] + wheel_viscous, solution)
 
@@ -93,52 +106,40 @@ def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel],
     """
     if friction.fit is None:
         return friction
-    ratios, fits = dict[float, float](), dict[float, Fit]()
-    model, tried = friction.model, friction.model
+    model, rivals = friction.model, list[Rival]()
     try:
-        with_lag, terms = _other_fit(sums_of, replace(model, effort_lag=True), "effort_lag")
-        for lag, error in terms:
-            if abs(lag) > max(_PROMPT, _SIGNIFICANT * error):
-                side = "behind" if lag > 0.0 else "ahead of"
-                late = f"the efforts are at least {1e3 * abs(lag):.0f} ms {side} the motion"
-                reason = f"{late}, and the value depends on it: remove their filter, or check the stamps"
-                friction = _widened(friction, with_lag, reason, _LAG_CHANGES)
-                tried = replace(model, effort_lag=True)
-        for exponent in _EXPONENTS:
-            fits[exponent], terms = _other_fit(sums_of, replace(tried, exponents=(exponent,)), "_power_")
-            ratios[exponent] = max((abs(value) / error for value, error in terms), default=0.0)
+        lagging = replace(model, effort_lag=True)
+        other = fit(sums_of(lagging), lagging.unknowns())
+        lag = values_of(other)["effort_lag"]
+        if abs(lag) > max(_PROMPT, SIGNIFICANT * other["effort_lag"].standard_error):
+            side = "behind" if lag > 0.0 else "ahead of"
+            late = f"the efforts are at least {1e3 * abs(lag):.0f} ms {side} the motion"
+            reason = f"{late}, and the value depends on it: remove their filter, or check the stamps"
+            rivals.append(_rival(friction, other, reason, factor=_LAG_CHANGES))
+            model = lagging
+        rivals += admitted([_power_rival(friction, sums_of, model, exponent) for exponent in _EXPONENTS])
     except IdentificationError:  # too short for more unknowns
-        return friction
-    least = max(_SIGNIFICANT, _COMPARABLE * max(ratios.values()))
-    for exponent in sorted(ratios, key=ratios.__getitem__, reverse=True):
-        if ratios[exponent] > least:
-            law = f"friction does not follow Coulomb + viscous: the forces also contain a term of |v|^{exponent:g}"
-            friction = _widened(friction, fits[exponent], f"{law}, and the value depends on it")
-    return friction
+        pass
+    unknowns = (*friction.fit.unknowns, *_wheel_unknowns(model))
+    return replace(friction, estimates=widened(friction.estimates, unknowns, rivals, friction.fit.half_width(1.0)))
 
 
-def _other_fit(
-    sums_of: Callable[[FrictionModel], BlockSums], model: FrictionModel, name: str
-) -> tuple[Fit, list[tuple[float, float]]]:
-    """Fit of another model, and value and standard error of its determined unknowns with `name` in their names."""
-    unknowns = model.unknowns()
-    other = fit(sums_of(model), unknowns)
-    variances = np.diag(other.covariance)
-    found = [k for k, unknown in enumerate(unknowns) if name in unknown.name and variances[k] > 0.0]
-    return other, [(float(other.values[k]), math.sqrt(variances[k])) for k in found]
+def _power_rival(
+    friction: BaseFriction, sums_of: Callable[[FrictionModel], BlockSums], model: FrictionModel, exponent: float
+) -> Rival:
+    with_power = replace(model, exponents=(exponent,))
+    other = fit(sums_of(with_power), with_power.unknowns())
+    law = f"friction does not follow Coulomb + viscous: the forces also contain a term of |v|^{exponent:g}"
+    terms = [unknown.name for unknown in with_power.power_unknowns()]
+    return _rival(friction, other, f"{law}, and the value depends on it", terms)
 
 
-def _widened(friction: BaseFriction, other: Fit, reason: str, factor: float = 1.0) -> BaseFriction:
-    """The friction with a multiple of the changes of its values in another fit as additional errors."""
-    unknowns = {unknown.name: unknown for unknown in (*other.unknowns, *_wheel_unknowns(friction.model))}
+def _rival(friction: BaseFriction, other: Fit, text: str, terms: Sequence[str] = (), factor: float = 1.0) -> Rival:
+    """Rival of another fit with further terms; a multiple of its changes counts."""
     wheels = _wheel_viscous(other, friction.model) if friction.model.each_wheel else ()
-    values = {name: float(other.values[k]) for k, name in enumerate(unknown.name for unknown in other.unknowns)}
-    values |= {estimate.name: estimate.value for estimate in wheels}
-    estimates = tuple(
-        other.widened(estimate, unknowns[estimate.name], factor * (values[estimate.name] - estimate.value), reason)
-        for estimate in friction.estimates
-    )
-    return replace(friction, estimates=estimates)
+    values = values_of(other) | {one.name: one.value for one in wheels}
+    changes = {one.name: factor * (values[one.name] - one.value) for one in friction.estimates}
+    return Rival(Reason(Kind.OTHER_EXPLANATION, text), changes, strength(other, terms) if terms else math.inf)
 
 
 def most_general(model: FrictionModel) -> FrictionModel:
@@ -157,14 +158,14 @@ def of_model(sums: BlockSums, general: FrictionModel, model: FrictionModel) -> B
     return sums.combined(np.array([[name in part for part in parts] for name in names], dtype=np.float64))
 
 
-def no_friction(model: FrictionModel, reason: str) -> BaseFriction:
+def no_friction(model: FrictionModel, reason: Reason) -> BaseFriction:
     """Refuse every coefficient of the model for one reason."""
     unknowns = model.unknowns()[: model.coefficients]
     return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in unknowns))
 
 
 def _wheel_unknowns(model: FrictionModel) -> list[Unknown]:
-    return [Unknown(f"wheel_viscous_{name}", "N m s", low=0.0, resolution=5e-4) for name in model.wheel_names]
+    return [Unknown(f"wheel_viscous_{name}", "N m s", low=0.0) for name in model.wheel_names]
 
 
 def _wheel_viscous(solution: Fit, model: FrictionModel) -> tuple[Estimate, ...]:
@@ -195,10 +196,9 @@ def estimate_base_friction(recordings: Sequence[FrictionSignals], model: Frictio
 
     Source: document 003 eq. (1), corrected by D-003-9 and D-003-10.
     """
-    reasons = [signals.refusal() for signals in recordings]
-    if not recordings or any(reasons):
-        reason = next((reason for reason in reasons if reason), "there is no recording")
-        return no_friction(model, reason)
+    reasons = [reason for signals in recordings if (reason := signals.refusal()) is not None]
+    if not recordings or reasons:
+        return no_friction(model, reasons[0] if reasons else _NO_RECORDING)
     general = most_general(model)
     sums_of = partial(of_model, merge([friction_sums(signals, general) for signals in recordings]), general)
     friction = fit_friction(
@@ -252,19 +252,17 @@ def coast_sums(signals: FrictionSignals, off: Sequence[tuple[float, float]], mod
 
 def fit_coast_down(parts: Sequence[BlockSums], model: FrictionModel) -> BaseFriction:
     """Friction over effective mass from the sums of one or many recordings; refused if there are none."""
-    mass = _mass_forward(model)
     unknowns = tuple(
-        replace(one, name=f"{one.name}_over_mass", unit=_UNITS[one.unit], resolution=one.resolution / mass)
+        replace(one, name=f"{one.name}_over_mass", unit=_UNITS[one.unit])
         for one in model.unknowns()[: model.coefficients]
     )
-    reason = "no span with the motors off; needed: eight or more in which the base coasts to rest"
+    reason = _NO_COAST
     if parts:
         try:
             solution = fit(merge(parts), unknowns)
             return BaseFriction(model, solution.estimates, solution)
         except IdentificationError as problem:
-            coasts = problem.got.replace("usable time blocks", "coasts with wheels turning in one direction")
-            reason = f"{coasts}; needed: {problem.expected}"
+            reason = too_little(problem, "coasts with wheels turning in one direction")
     return BaseFriction(model, tuple(undetermined(unknown, reason) for unknown in unknowns))
 
 

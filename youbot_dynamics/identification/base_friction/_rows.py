@@ -12,20 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Flags, Vector
-from youbot_dynamics.compiled import HAVE_NUMBA, compiled
 from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals
 from youbot_dynamics.identification.least_squares import Rows, Unknown
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.robot_base import WHEELS
 
-_SAMPLES_AT_ONCE = 8192  # samples processed at a time without numba, so that they stay in the cache
+_SAMPLES_AT_ONCE = 8192  # samples processed at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +85,7 @@ def half_windows(time: Vector, speeds: Vector, torques: Vector, sideways: Vector
     sums = np.zeros((halves, 2 + 4 * wheels))
     lowest = np.full((halves, wheels + rollers), np.inf)
     highest = np.full((halves, wheels + rollers), -np.inf)
-    four_wheels = HAVE_NUMBA and (wheels, rollers) == (4, 2)
-    if four_wheels:
-        _compile_four_wheel_samples()
-    add = _add_four_wheel_samples if four_wheels else _add_samples
-    add(time, speeds, torques, sideways, span, float(number[0]), sums, lowest, highest)
+    _add_samples(time, speeds, torques, sideways, span, float(number[0]), sums, lowest, highest)
     filled = np.flatnonzero(sums[:, 0] > 0.0)
     count, moment = sums[filled, :2].T
     tables = sums[filled, 2:].reshape(len(filled), 4, wheels).swapaxes(0, 1)
@@ -135,85 +129,6 @@ def _add_samples(
         highest[rows] = np.maximum(highest[rows], np.maximum.reduceat(extremes, starts, axis=1).T)
 
 
-@compiled
-def _add_four_wheel_samples(
-    time: Vector,
-    speeds: Vector,
-    torques: Vector,
-    sideways: Vector,
-    span: float,
-    first: float,
-    sums: Vector,
-    lowest: Vector,
-    highest: Vector,
-) -> None:
-    """`_add_samples` for four wheels on two axles, sample by sample, with sums in registers; same shapes: (s,) ..."""
-    count = len(time)
-    inverse = 1.0 / span
-    r0, r1, r2, r3 = sideways[0, 0], sideways[0, 1], sideways[0, 2], sideways[0, 3]
-    q0, q1, q2, q3 = sideways[1, 0], sideways[1, 1], sideways[1, 2], sideways[1, 3]
-    i = 0
-    while i < count:
-        half = int(time[i] * inverse - first)
-        total, low, high = sums[half], lowest[half], highest[half]
-        # Despite rounding, the end must exceed time[i]; otherwise the loop would never advance.
-        end = max((first + half + 1.0) * span, np.nextafter(time[i], np.inf))
-        start = first + half
-        n = moment = 0.0
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
-        c0 = c1 = c2 = c3 = d0 = d1 = d2 = d3 = 0.0
-        low0 = low1 = low2 = low3 = low4 = low5 = np.inf
-        high0 = high1 = high2 = high3 = high4 = high5 = -np.inf
-        while i < count and time[i] < end:
-            w0, w1, w2, w3 = speeds[i, 0], speeds[i, 1], speeds[i, 2], speeds[i, 3]
-            m0, m1, m2, m3 = torques[i, 0], torques[i, 1], torques[i, 2], torques[i, 3]
-            x = time[i] * inverse - start
-            i += 1
-            checksum = (w0 + w1 + w2 + w3) + (m0 + m1 + m2 + m3)
-            if checksum - checksum != 0.0:
-                continue
-            n += 1.0
-            moment += x
-            a0, a1, a2, a3 = a0 + w0, a1 + w1, a2 + w2, a3 + w3
-            b0, b1, b2, b3 = b0 + x * w0, b1 + x * w1, b2 + x * w2, b3 + x * w3
-            c0, c1, c2, c3 = c0 + m0, c1 + m1, c2 + m2, c3 + m3
-            d0, d1, d2, d3 = d0 + x * m0, d1 + x * m1, d2 + x * m2, d3 + x * m3
-            low0, high0 = (w0 if w0 < low0 else low0), (w0 if w0 > high0 else high0)
-            low1, high1 = (w1 if w1 < low1 else low1), (w1 if w1 > high1 else high1)
-            low2, high2 = (w2 if w2 < low2 else low2), (w2 if w2 > high2 else high2)
-            low3, high3 = (w3 if w3 < low3 else low3), (w3 if w3 > high3 else high3)
-            r, q = r0 * w0 + r1 * w1 + r2 * w2 + r3 * w3, q0 * w0 + q1 * w1 + q2 * w2 + q3 * w3
-            low4, high4 = (r if r < low4 else low4), (r if r > high4 else high4)
-            low5, high5 = (q if q < low5 else low5), (q if q > high5 else high5)
-        total[0] += n
-        total[1] += moment
-        total[2:6] += np.array([a0, a1, a2, a3])
-        total[6:10] += np.array([b0, b1, b2, b3])
-        total[10:14] += np.array([c0, c1, c2, c3])
-        total[14:18] += np.array([d0, d1, d2, d3])
-        low[:] = np.minimum(low, np.array([low0, low1, low2, low3, low4, low5]))
-        high[:] = np.maximum(high, np.array([high0, high1, high2, high3, high4, high5]))
-
-
-@cache
-def _compile_four_wheel_samples() -> None:
-    """Compile `_add_four_wheel_samples` so that its four wheels share SIMD instructions: a third of the time.
-
-    LLVM vectorises straight-line code, but numba disables this unless its configuration enables it at compile time.
-    """
-    from youbot_dynamics.compiled import settings
-
-    empty, four_wheels = np.zeros(0), np.zeros((0, 4))
-    settings.reload_config()  # otherwise numba reloads it during compilation and discards the next line
-    setting, settings.SLP_VECTORIZE = settings.SLP_VECTORIZE, 1
-    try:
-        _add_four_wheel_samples(
-            empty, four_wheels, four_wheels, np.zeros((2, 4)), 1.0, 0.0, np.zeros((0, 18)), four_wheels, four_wheels
-        )
-    finally:
-        settings.SLP_VECTORIZE = setting
-
-
 HALF_WINDOW = 0.15  # [s] several readings of a 50 Hz driver, a fraction of the period of usual motions
 _FEWEST_IN_HALF = 4
 _RATE_SAMPLES = 10_000  # samples used to determine the rate
@@ -226,6 +141,7 @@ _MOST_BLOCKS = 200  # per recording; longer ones get longer blocks, so that thei
 _WINDOWS_AT_ONCE = 4000  # half windows processed at a time, to bound the memory
 
 _SIDEWAYS = "the robot never moved sideways in these data"
+_WHOLE = "friction"
 _FORWARD = "the robot never moved forward in these data"
 
 
@@ -281,11 +197,21 @@ class FrictionModel:
     def _friction(self) -> list[Unknown]:
         coulomb = [f"wheel_coulomb_{name}" for name in self.wheel_names] if self.each_wheel else ["wheel_coulomb"]
         return [
-            Unknown("viscous_x", "N s/m", low=0.0, resolution=0.5, unexcited=_FORWARD),
-            Unknown("viscous_y", "N s/m", low=0.0, resolution=0.5, unexcited=_SIDEWAYS),
-            Unknown("roller_coulomb", "N", low=0.0, resolution=0.02, unexcited=_SIDEWAYS),
-            *(Unknown(name, "N m", low=0.0, resolution=0.005, unexcited="no wheel ever turned") for name in coulomb),
+            Unknown("viscous_x", "N s/m", low=0.0, unexcited=_FORWARD, whole=_WHOLE),
+            Unknown("viscous_y", "N s/m", low=0.0, unexcited=_SIDEWAYS, whole=_WHOLE),
+            Unknown("roller_coulomb", "N", low=0.0, unexcited=_SIDEWAYS, whole=_WHOLE),
+            *(Unknown(name, "N m", low=0.0, unexcited="no wheel ever turned", whole=_WHOLE) for name in coulomb),
         ]
+
+    def power_unknowns(self) -> list[Unknown]:
+        """Unknowns of the friction that is proportional to powers of the speed."""
+        unknowns = []
+        for exponent in self.exponents:
+            unknowns += [
+                Unknown(f"wheel_power_{exponent:g}", f"N m (s/rad)^{exponent:g}", unexcited="no wheel ever turned"),
+                Unknown(f"roller_power_{exponent:g}", f"N (s/m)^{exponent:g}", unexcited=_SIDEWAYS),
+            ]
+        return unknowns
 
     def unknowns(self) -> tuple[Unknown, ...]:
         """Unknowns p in the order of the columns."""
@@ -299,11 +225,7 @@ class FrictionModel:
             Unknown(f"constant_force_{axis}", unit, unexcited=reason)
             for axis, unit, reason in (("x", "N", _FORWARD), ("y", "N", _SIDEWAYS), ("yaw", "N m", _SIDEWAYS))
         ]
-        for exponent in self.exponents:
-            unknowns += [
-                Unknown(f"wheel_power_{exponent:g}", f"N m (s/rad)^{exponent:g}", unexcited="no wheel ever turned"),
-                Unknown(f"roller_power_{exponent:g}", f"N (s/m)^{exponent:g}", unexcited=_SIDEWAYS),
-            ]
+        unknowns += self.power_unknowns()
         if self.effort_lag:
             unknowns.append(Unknown("effort_lag", "s", unexcited="the efforts never changed"))
         if self.each_wheel:

@@ -10,6 +10,7 @@ import numpy as np
 
 from youbot_dynamics.arrays import Flags, Vector
 from youbot_dynamics.errors import IdentificationError, RecordingError
+from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import (
     find_topic,
     find_wheel_states,
@@ -30,13 +31,19 @@ _GAP = 1.3  # ratio of the local mean interval to the median above which reading
 _CHECKED_SAMPLES = 100_000  # samples checked for plausible efforts
 _COMPARED_SAMPLES = 10_000  # about as many are compared with the motion of the wheels
 
-NO_EFFORT = (
+NO_EFFORT = Reason(
+    Kind.NOT_MEASURED,
     "the recording holds no wheel effort: the standard youBot driver publishes none; use a driver that does, or let "
     "the base coast eight times or more with the motors switched off (service base/switchOffMotors) and give the spans "
-    "with --motors-off, which identifies friction over effective mass"
+    "with --motors-off, which identifies friction over effective mass",
 )
-ZERO_EFFORT = "every wheel effort in the recording is exactly 0: its driver does not measure efforts and writes zeros"
-AGAINST = "the efforts act against the motion: check the signs of the efforts and of the wheels"
+ZERO_EFFORT = Reason(
+    Kind.NOT_MEASURED,
+    "every wheel effort in the recording is exactly 0: its driver does not measure efforts and writes zeros",
+)
+AGAINST = Reason(
+    Kind.WRONG_SIGNALS, "the efforts act against the motion: check the signs of the efforts and of the wheels"
+)
 # Wheels whose efforts are compared with their motion: speed of a moving wheel [rad/s]; motion needed [s]; rms that the
 # sign of a speed must keep beside what accelerations explain, since one that hardly changes agrees with any by chance;
 # correlation that is none by chance; and the share of the unexplained effort that remains if it is another wheel's.
@@ -73,8 +80,8 @@ class FrictionSignals:
         torques, commanded = (None if table is None else table[keep] for table in (self.torques, self.commanded))
         return replace(self, time=self.time[keep], speeds=self.speeds[keep], torques=torques, commanded=commanded)
 
-    def refusal(self) -> str:
-        """Reason why the efforts cannot be used, "" if they can."""
+    def refusal(self) -> Reason | None:
+        """Reason why the efforts cannot be used, None if they can."""
         if self.torques is None or not _any_value(self.torques, np.isfinite):
             return NO_EFFORT
         if not _any_value(self.torques, np.nan_to_num):
@@ -87,15 +94,16 @@ class FrictionSignals:
             if not _any_value(self.torques[:, wheel], np.isfinite) or (
                 frozen and np.nanmax(np.abs(speeds[:, wheel]), initial=0.0) > _MOVING
             ):
-                return f"the effort of {name} is missing, or never changes: check the driver"
+                missing = f"the effort of {name} is missing, or never changes: check the driver"
+                return Reason(Kind.NOT_MEASURED, missing)
         return AGAINST if np.nansum(torques * speeds) < 0.0 else self._exchanged()
 
     @property
     def _names(self) -> tuple[str, ...]:
         return self.wheels or tuple(f"wheel {wheel + 1}" for wheel in range(self.speeds.shape[1]))
 
-    def _exchanged(self) -> str:
-        """Which effort is another wheel's or has the wrong sign, "" if none.
+    def _exchanged(self) -> Reason | None:
+        """Which effort is another wheel's or has the wrong sign, None if none.
 
         Friction has the sign of the wheel's own speed. The torque that accelerates the base, a function of all
         accelerations, is removed from both first. Wheels that always turn alike may be exchanged, which is harmless.
@@ -109,7 +117,7 @@ class FrictionSignals:
         rows = rows[moving & np.all(np.isfinite(self.speeds[rows + 1] - self.speeds[rows - 1]), axis=1)]
         elapsed = self.time[rows + 1] - self.time[rows - 1]
         if len(rows) == 0 or 0.5 * step * len(rows) * float(np.median(elapsed)) < _LEAST_MOTION:
-            return ""
+            return None
         accelerations = (self.speeds[rows + 1] - self.speeds[rows - 1]) / elapsed[:, None]
         common = np.linalg.qr(np.column_stack([accelerations, np.ones(len(rows))]))[0]
         signs = np.sign(self.speeds[rows])
@@ -132,13 +140,15 @@ class FrictionSignals:
         if moved and set(moved) == set(moved.values()):
             wheel, other = next(iter(moved.items()))
             how = "against" if best[wheel] < 0.0 else "with"
-            return f"the effort of {names[wheel]} acts {how} the motion of {names[other]}, not with its own: {remedy}"
+            acts = f"the effort of {names[wheel]} acts {how} the motion of {names[other]}, not with its own"
+            return Reason(Kind.WRONG_SIGNALS, f"{acts}: {remedy}")
         if self.base is not None:
             pushing = self.torques[rows] @ (self.base.inverse_matrix @ self.base.forward_matrix).T
             own = np.where(others == np.arange(len(others)), np.maximum(own, np.diag(correlations(pushing))), 0.0)
         if np.min(own) < -_CORRELATED:
-            return f"the effort of {names[int(np.argmin(own))]} acts against its own motion: {remedy}"
-        return ""
+            against = f"the effort of {names[int(np.argmin(own))]} acts against its own motion: {remedy}"
+            return Reason(Kind.WRONG_SIGNALS, against)
+        return None
 
 
 def _any_value(table: Vector, condition: Callable[[Vector], Vector | Flags]) -> bool:

@@ -24,7 +24,7 @@ from youbot_dynamics.identification.base_friction._fit import (
 from youbot_dynamics.identification.base_friction._rows import FrictionModel, friction_rows
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals, recorded_wheel_signals
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
-from youbot_dynamics.identification.least_squares import BlockSums, Estimate, Rows, merge, whiteness
+from youbot_dynamics.identification.least_squares import BlockSums, Estimate, Kind, Reason, Rows, merge, whiteness
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.robot import Robot
@@ -45,13 +45,15 @@ _COASTING_NOTE = (
     "of the wheels) to get friction, with the error of that mass"
 )
 
-_NOT_A_PARAMETER = (
+_NOT_A_PARAMETER = Reason(
+    Kind.NOT_OF_THE_ROBOT,
     "it depends on the time between commands and effort readings in this recording; it keeps this effect out of the "
-    "friction and is not a property of the robot"
+    "friction and is not a property of the robot",
 )
-_CONSTANT = (
+_CONSTANT = Reason(
+    Kind.NOT_OF_THE_ROBOT,
     "it is a zero error of the efforts or a slope of the floor in this recording; it keeps this effect out of the "
-    "friction and is not a property of the robot"
+    "friction and is not a property of the robot",
 )
 
 
@@ -61,7 +63,7 @@ class _FrictionPart:
 
     sums: BlockSums | None  # of the most general model with friction of each wheel; None if its efforts are unusable
     coast: BlockSums | None  # of its spans with the motors off, None without spans or rolling wheels
-    refusal: str  # why its efforts cannot be used, "" if they can
+    refusal: Reason | None  # why its efforts cannot be used, None if they can
     fastest: float  # largest wheel speed in the recording [rad/s]
 
 
@@ -113,7 +115,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     """Fit the friction to all recordings with efforts together; without any, to the coasting spans."""
     model = friction_model(robot)
     usable = [recording for recording in taken if recording.part.sums is not None]
-    notes = [f"{recording.name}: {recording.part.refusal}" for recording in taken if recording.part.sums is None]
+    notes = [f"{recording.name}: {recording.part.refusal.text}" for recording in taken if recording.part.sums is None]
     fastest = max((recording.part.fastest for recording in usable), default=0.0)
     coasts = [recording.part.coast for recording in taken if recording.part.coast is not None]
     coasting = fit_coast_down(coasts, model)
@@ -128,7 +130,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             )
         reason = taken[0].part.refusal
         refused = no_friction(model, reason)
-        return StageResult(STAGE, _findings(refused, refused.estimates, fastest), missing=reason)
+        return StageResult(STAGE, _findings(refused, refused.estimates, fastest), missing=reason.text)
 
     def driven(recording: Taken) -> FrictionSignals:
         opened = reopen(recording.number)
@@ -157,11 +159,10 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         wheel_friction[estimate.name] if estimate.identified and estimate.name in _FROM_WHEEL_FIT else estimate
         for estimate in friction.estimates
     ]
-    if wrong:
-        wheel_estimates, coefficients = (
-            [estimate.refused(wrong) if estimate.identified else estimate for estimate in estimates]
-            for estimates in (wheel_estimates, coefficients)
-        )
+    wheel_estimates, coefficients = (
+        [estimate.refused_if_identified(wrong) for estimate in estimates]
+        for estimates in (wheel_estimates, coefficients)
+    )
     return StageResult(
         STAGE,
         (
@@ -176,12 +177,12 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     )
 
 
-def _wrong_scale(estimates: Iterable[Estimate], model: FrictionModel) -> tuple[list[str], str]:
+def _wrong_scale(estimates: Iterable[Estimate], model: FrictionModel) -> tuple[list[str], Reason | None]:
     """Warnings if efforts and accelerations show another mass than any load or late effort explains.
 
-    The text is the reason to refuse all friction, "" if there is none.
+    The second value is the reason to refuse all friction, None if there is none.
     """
-    warnings, reason = [], ""
+    warnings, reason = [], None
     inertia = effective_inertia(model.base, model.mass, model.yaw_inertia, model.wheel_inertia)
     effective = {f"missed_inertia_{axis}": float(inertia[k, k]) for k, axis in enumerate("xy")}
     for estimate in estimates:
@@ -198,14 +199,15 @@ def _wrong_scale(estimates: Iterable[Estimate], model: FrictionModel) -> tuple[l
                 "gear ratio, or the wheels another radius"
             )
             if share - error > _IMPOSSIBLE or share < 0.0:
-                reason = f"{shown}: check the units of efforts, angles and stamps, then the mass"
+                checks = "check the units of efforts, angles and stamps, then the mass"
+                reason = Reason(Kind.WRONG_SIGNALS, f"{shown}: {checks}")
     return warnings, reason
 
 
 def _refuse_recording_effect(estimate: Estimate) -> Estimate:
     """Refuse a missed inertia, missed impulse or constant force (`FrictionModel`): it belongs to the recording."""
     reason = _CONSTANT if estimate.name.startswith("constant_force") else _NOT_A_PARAMETER
-    return estimate.refused(reason) if estimate.identified else estimate
+    return estimate.refused_if_identified(reason)
 
 
 def _findings(friction: BaseFriction, estimates: Iterable[Estimate], fastest: float) -> tuple[Finding, ...]:

@@ -34,18 +34,21 @@ from youbot_dynamics.identification.body._model import (
     Readings,
     compared,
 )
-from youbot_dynamics.identification.delay import LaggedCommand, identified_together
+from youbot_dynamics.identification.delay import CONSTANT, OPPOSITE, LaggedCommand, identified_together, leading
 from youbot_dynamics.identification.least_squares import (
+    NEGLIGIBLE,
     Estimate,
+    Kind,
+    Reason,
     Unknown,
     Whiteness,
     judge,
-    pooled_estimate,
     student,
     undetermined,
     unsettled,
     whiteness,
 )
+from youbot_dynamics.identification.least_squares import combined as pooled
 from youbot_dynamics.identification.signals import HeldCommand, stream_gaps
 
 _LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
@@ -57,7 +60,6 @@ _LEAST_EXPLAINED = 0.9  # share of the motion that the model must explain
 _LEAST_LIKENESS = 0.3  # the same at the best delay of the coarse search, below which no delay is named
 _MOST_BANDS = 60  # tested dead bands
 _WIDEST_BAND = 0.5  # largest tested dead band, as a share of the fastest command
-_BAND_RESOLUTION = 0.05  # half-width of the interval of a dead band that suffices, as a share of the fastest command
 _LIMITS = np.geomspace(0.05, 1.0, 40)  # tested limits, as shares of the largest command
 _ACCELERATION_TIME = 0.2  # time over which a commanded acceleration counts [s]
 _RAMP_STEP = 0.01  # of a command with limited acceleration [s]
@@ -137,12 +139,12 @@ def identify_axis(
     time, measured = moments[known], measured[known]
     fastest = float(np.max(np.abs(commands), initial=0.0))
 
-    def refused(reason: str) -> BodyAxis:
+    def refused(reason: Reason) -> BodyAxis:
         estimates = tuple(undetermined(Unknown(kind, _unit(kind, unit)), reason) for kind in KINDS)
         return BodyAxis(channel, estimates, len(time), fastest, time, measured, np.zeros(0))
 
     if len(moments) == 0:
-        return refused("this axis was not measured")
+        return refused(_NOT_MEASURED)
     if len(time) < _FEWEST or time[-1] - time[0] < _SHORTEST:
         got = f"{np.ptp(time) if len(time) else 0.0:.3g} s of {np.ptp(moments):.3g} s in which the commands are known"
         raise IdentificationError(
@@ -152,19 +154,20 @@ def identify_axis(
             remedy="drive longer",
         )
     if np.ptp(commands[times > time[0] - LONGEST]) <= 1e-9 * max(1.0, fastest):
-        return refused("the command never changed" if fastest else "this axis was never commanded")
+        return refused(CONSTANT if fastest else _NOT_COMMANDED)
     if np.ptp(measured) == 0.0:
-        return refused(
+        still = (
             f"the axis never moved under commands of up to {fastest:.3g} {unit}: the robot lacks it, its motors were "
             "off, or its driver does not report this speed"
         )
+        return refused(Reason(Kind.NOT_MEASURED, still))
     readings = Readings(time, measured, measured_is == "velocity")
     if len(readings.at) < _FEWEST:
         got = f"{len(readings.at)} of {len(time)} readings amid {WINDOW:g} s without a gap of {LONGEST_STEP:g} s"
         raise IdentificationError(f"response of {channel}", got=got, expected=f"{_FEWEST} or more")
     held = HeldCommand(times, commands, 0.0)
     start, reason = _start(held, readings)
-    if reason:
+    if reason is not None:
         return refused(reason)
     quantum = readings.quantum(measured)
     first = Fit(held, readings, start)
@@ -179,9 +182,10 @@ def identify_axis(
         return refused(_unexplained(fit.explained))
     response: tuple[Estimate, ...] = fit.estimates(held)
     if limits[0].identified:
-        hidden_reason = (
+        hidden_reason = Reason(
+            Kind.OTHER_EXPLANATION,
             f"the commands exceeded {limits[0].value:.3g} {unit}2, the largest acceleration of the axis, which hides "
-            "its delay; drive with smaller accelerations"
+            "its delay; drive with smaller accelerations",
         )
         delay, dead_time, lag = (undetermined(Unknown(estimate.name, "s"), hidden_reason) for estimate in response[:3])
         response = delay, dead_time, lag, response[3]
@@ -197,10 +201,19 @@ def identify_axis(
     return BodyAxis(channel, estimates, len(time), fastest, readings.at, readings.mean, modelled, whiteness_test)
 
 
-def _unexplained(share: float) -> str:
-    return (
+_NOT_MEASURED = Reason(Kind.NOT_MEASURED, "this axis was not measured")
+_NOT_COMMANDED = Reason(Kind.NOT_EXCITED, "this axis was never commanded")
+_PERIODIC = Reason(
+    Kind.CONFUSED,
+    "the motion is periodic: another delay, or the opposite sign with half a period, fits as well",
+)
+
+
+def _unexplained(share: float) -> Reason:
+    return Reason(
+        Kind.UNEXPLAINED,
         f"the command explains only {share:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed: the axis was hardly "
-        "driven, something else moved it, or axes or columns are exchanged"
+        "driven, something else moved it, or axes or columns are exchanged",
     )
 
 
@@ -225,17 +238,11 @@ def _combined_estimate(estimates: Sequence[Estimate]) -> Estimate:
     lower_bounds = [estimate for estimate in estimates if estimate.interval[1] == inf]
     largest_bound = max(lower_bounds, key=lambda estimate: estimate.interval[0], default=None)
     if largest_bound is not None and all(estimate.interval[1] < largest_bound.interval[0] for estimate in identified):
-        note = (
-            f"; another recording shows a limit of {identified[0].value:.3g} {identified[0].unit}" if identified else ""
-        )
-        return replace(largest_bound, verdict=largest_bound.verdict + note)
-    if len(identified) <= 1:
-        return (identified or estimates)[0]
-    table = np.array([np.r_[one.value, one.standard_error, one.interval] for one in identified])
-    value, error, half_width, interval = pooled_estimate(table, systematic=True)
-    widest = max(0.5 * (estimate.interval[1] - estimate.interval[0]) for estimate in identified)
-    unknown = Unknown(identified[0].name, identified[0].unit, low=0.0, resolution=widest)
-    return replace(judge(unknown, value, error, half_width), interval=interval)
+        if not identified or largest_bound.reason is None:
+            return largest_bound
+        other = f"another recording shows a limit of {identified[0].value:.3g} {identified[0].unit}"
+        return largest_bound.refused(Reason(Kind.OTHER_EXPLANATION, f"{largest_bound.reason.text}; {other}"))
+    return pooled(estimates, systematic=True)
 
 
 def _unit(kind: str, unit: str) -> str:
@@ -265,8 +272,8 @@ def _with_dead_band(command: HeldCommand, band: float) -> HeldCommand:
     return HeldCommand(command.times, values, command.half_window)
 
 
-def _start(command: HeldCommand, readings: Readings) -> tuple[tuple[float, float], str]:
-    """Delay and lag of the smallest misfit on a grid [s], and why the motion does not determine them, "" if it does."""
+def _start(command: HeldCommand, readings: Readings) -> tuple[tuple[float, float], Reason | None]:
+    """Delay and lag of the smallest misfit on a grid [s], and why the motion does not determine them, if so."""
     centred = readings.mean - readings.mean.mean()
     total = float(centred @ centred)
     delays = np.arange(-_LEAD, LONGEST + GRID / 2.0, GRID)
@@ -286,15 +293,15 @@ def _start(command: HeldCommand, readings: Readings) -> tuple[tuple[float, float
     distant = minima[np.abs(delays[minima] - delays[best]) > _RIVAL_DISTANCE]
     largest_misfit = (1.0 - _LEAST_EXPLAINED) * total
     if along[best] < largest_misfit and np.min(np.append(along[distant], against)) < largest_misfit:
-        return start, "the motion is periodic: another delay, or the opposite sign with half a period, fits as well"
+        return start, _PERIODIC
     if min(np.min(along), np.min(against)) > (1.0 - _LEAST_LIKENESS) * total:
         return start, _unexplained(1.0 - min(np.min(along), np.min(against)) / total)
     if np.min(against) < _OPPOSITE_MISFIT * along[best]:
-        return start, "the motion is opposite to the command: check the signs of the channel"
+        return start, OPPOSITE
     if delays[best] < -GRID:
         more = " or more" if best == 0 else ""
-        return start, f"the motion leads the command by {-1e3 * delays[best]:.3g} ms{more}: check clocks and topics"
-    return start, ""
+        return start, leading(f"{-1e3 * delays[best]:.3g} ms{more}")
+    return start, None
 
 
 def _dead_band(fit: Fit, quantum: float, unit: str) -> Estimate:
@@ -314,9 +321,8 @@ def _dead_band(fit: Fit, quantum: float, unit: str) -> Estimate:
     low, high = max(0.0, float(bands[first]) - 0.5 * quantum), float(next_larger[last]) + 0.5 * quantum
     value = 0.0 if low == 0.0 else 0.5 * float(bands[best] + next_larger[best])
     half_width = 0.5 * (high - low)
-    unknown = Unknown("dead_band", unit, low=0.0, resolution=_BAND_RESOLUTION * float(sizes[-1]))
-    estimate = judge(unknown, value, half_width / student(freedom), half_width)
-    return replace(estimate, interval=(low, high))
+    unknown = Unknown("dead_band", unit, low=0.0, resolution=NEGLIGIBLE * float(sizes[-1]))
+    return judge(unknown, value, half_width / student(freedom), half_width, interval=(low, high))
 
 
 def _widened(estimate: Estimate, rival: Estimate, kind: str) -> Estimate:
@@ -324,14 +330,16 @@ def _widened(estimate: Estimate, rival: Estimate, kind: str) -> Estimate:
     if not estimate.identified or estimate.interval[0] <= rival.value <= estimate.interval[1]:
         return estimate
     interval = min(estimate.interval[0], rival.value), max(estimate.interval[1], rival.value)
-    if 0.5 * (interval[1] - interval[0]) > max(0.5 * min(estimate.value, 0.5 * sum(interval)), 0.01):
-        reason = (
-            f"it lies between {interval[0]:.3g} and {interval[1]:.3g}: the commands may have exceeded the largest "
-            f"{kind} of the axis; drive with smaller ones"
-        )
-        return undetermined(Unknown(estimate.name, estimate.unit), reason)
-    factor = (interval[1] - interval[0]) / (estimate.interval[1] - estimate.interval[0])
-    return replace(estimate, interval=interval, standard_error=factor * estimate.standard_error)
+    before, half_width = 0.5 * (estimate.interval[1] - estimate.interval[0]), 0.5 * (interval[1] - interval[0])
+    unknown, error = Unknown(estimate.name, estimate.unit), estimate.standard_error * half_width / before
+    least = min(estimate.value, 0.5 * sum(interval))
+    if judge(unknown, least, error, half_width).identified:
+        return replace(estimate, interval=interval, standard_error=error)
+    exceeded = (
+        f"it lies between {interval[0]:.3g} and {interval[1]:.3g}: the commands may have exceeded the largest "
+        f"{kind} of the axis; drive with smaller ones"
+    )
+    return undetermined(unknown, Reason(Kind.OTHER_EXPLANATION, exceeded))
 
 
 def _limits(fit: Fit, quantum: float, unit: str) -> tuple[Fit, list[Estimate], list[tuple[str, HeldCommand]]]:
@@ -401,15 +409,16 @@ def _limit(
         half_width = 0.5 * (high - low)
         estimate = judge(unknown, low + half_width, half_width / student(freedom), half_width)
         return estimate, (max(low, float(limits[0])), high)  # an axis that is limited to 0 would not move
-    reason = "the commands never exceeded what the axis can do"
+    kind, why = Kind.NOT_EXCITED, "the commands never exceeded what the axis can do"
     if excess[-1] > student(freedom):
-        reason = "a limit fits better, but not significantly"
+        kind, why = Kind.CONFUSED, "a limit fits better, but not significantly"
     rivals = {int(admissible[0]), best}
     if best < len(limits) - 1:
         _, excess, freedom = compared(Fit(commands[best], fit.readings, (fit.delay, fit.lag)), commands)
         rivals.add(int(np.flatnonzero(excess <= student(freedom))[0]))
     low = float(limits[min(rivals) - 1]) if min(rivals) > 0 else 0.0
-    refused = replace(undetermined(unknown, f"{reason}, at least {low:.3g} {unknown.unit}"), interval=(low, inf))
+    reason = Reason(kind, f"{why}, at least {low:.3g} {unknown.unit}")
+    refused = replace(undetermined(unknown, reason), interval=(low, inf))
     return refused, tuple(float(limits[k]) for k in sorted(rivals) if k < len(limits) - 1)
 
 

@@ -10,8 +10,24 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from youbot_dynamics.arrays import Indices, Vector
-from youbot_dynamics.identification.delay import BLOCK, LaggedCommand, fit_fopdt, identified_together, orthogonal_size
-from youbot_dynamics.identification.least_squares import Estimate, Unknown, judge, student
+from youbot_dynamics.identification.delay import (
+    BLOCK,
+    LaggedCommand,
+    fit_fopdt,
+    identified_together,
+    negligible_delay,
+    orthogonal_size,
+)
+from youbot_dynamics.identification.least_squares import (
+    NEGLIGIBLE,
+    Estimate,
+    Kind,
+    Reason,
+    Unknown,
+    judge,
+    search_ended,
+    student,
+)
 from youbot_dynamics.identification.signals import UNITS, UNLIKELY_GAIN, HeldCommand
 
 LONGEST = 0.8  # largest dead time and lag considered [s]
@@ -25,6 +41,7 @@ _SHORTEST_LAG = 0.15  # shortest lag that the means distinguish from others, an 
 _REFINEMENTS = 2  # of the delay
 BUDGET = 100  # steps of the search for delay and lag
 _BLOCK = 3.0 * WINDOW  # in which means depend little on those of the next [s]
+_SAME_RHYTHM = "; readings and commands have the same rhythm, and the lag is short"
 HIDDEN = 0.12  # share of the residual that may look like a change of delay or gain after any averaging
 
 
@@ -151,7 +168,7 @@ class Fit:
         error = errors[2] / scale
         estimates = [
             judge(
-                Unknown("effective", "s", low=0.0, resolution=0.01),
+                Unknown("effective", "s", low=0.0, resolution=negligible_delay(self.readings.time)),
                 self.delay,
                 error,
                 multiple * error + aliasing_error,
@@ -160,10 +177,10 @@ class Fit:
             judge(Unknown("gain", "1", low=0.0), gain, errors[1], multiple * errors[1]),
         ]
         if not 1.0 / UNLIKELY_GAIN < gain < UNLIKELY_GAIN:
-            estimates[3] = estimates[3].refused(f"the motion is {gain:.3g} times the command: {UNITS}")
+            unlikely = f"the motion is {gain:.3g} times the command: {UNITS}"
+            estimates[3] = estimates[3].refused(Reason(Kind.WRONG_SIGNALS, unlikely))
         if self.lag >= LONGEST:
-            reason = f"the best lag is at the upper bound of the search, {LONGEST:g} s"
-            estimates = [estimate.refused(reason) for estimate in estimates]
+            estimates = [estimate.refused(search_ended("s", LONGEST)) for estimate in estimates]
         return estimates[0], *identified_together(estimates[1], estimates[2]), estimates[3]
 
     def _aliasing_error(self, lag: float, sent: HeldCommand) -> float:
@@ -176,14 +193,16 @@ class Fit:
         phase = np.exp(2j * np.pi * sent.place(self.readings.at)[1] / period)
         return 0.5 * period * float(np.abs(np.mean(phase))) / hypot(1.0, 2.0 * np.pi * lag / period)
 
-    @staticmethod
-    def _widened(estimate: Estimate, margin: float) -> Estimate:
+    def _widened(self, estimate: Estimate, margin: float) -> Estimate:
         """Dead time or lag with an interval that is longer on both sides by `margin` [s]."""
         interval = max(0.0, estimate.interval[0] - margin), estimate.interval[1] + margin
-        if estimate.identified and 0.5 * (interval[1] - interval[0]) > max(0.5 * estimate.value, 0.005):
-            reason = "the interval is too wide: readings and commands have the same rhythm, and the lag is short"
-            estimate = estimate.refused(reason)
-        return replace(estimate, interval=interval)
+        if not estimate.identified:
+            return replace(estimate, interval=interval)
+        unknown, half_width = (
+            Unknown(estimate.name, "s", resolution=NEGLIGIBLE * self.delay),
+            0.5 * (interval[1] - interval[0]),
+        )
+        return judge(unknown, estimate.value, estimate.standard_error, half_width, _SAME_RHYTHM, interval)
 
 
 def _covariance(readings: Readings, columns: Vector, residual: Vector) -> tuple[Vector, int]:

@@ -14,7 +14,15 @@ from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.body._fit import BodyAxis, commands_known
 from youbot_dynamics.identification.body._model import GRID, HIDDEN, LONGEST, Readings
 from youbot_dynamics.identification.delay import orthogonal_size
-from youbot_dynamics.identification.least_squares import Estimate, Unknown, jackknife_error, judge
+from youbot_dynamics.identification.least_squares import (
+    NEGLIGIBLE,
+    Kind,
+    Reason,
+    Rival,
+    Unknown,
+    jackknife_error,
+    widened,
+)
 from youbot_dynamics.identification.signals import HeldCommand, MotionSignals
 
 _STRIDE = 0.2  # [s] between the windows that are compared
@@ -25,6 +33,7 @@ _LEAST_GAIN = 0.3  # factor of a followed command, as a share of the larger fact
 _ONE_YAW = 0.3  # [rad] by which the yaws that x and y show may differ: more means a wrong sign or another frame
 _SPAN = 5  # steps of the delay over which a command is differentiated
 _TINY = 1e-9
+_HALF_WIDTH = 2.0  # of an interval [standard errors]
 _USELESS = 0.1  # error of the gain from which the mounting is unknown
 _EXPLAINED = 0.5  # share of the motion that commands and turns must explain
 Complexes = NDArray[np.complex128]
@@ -192,19 +201,12 @@ def with_errors(axis: BodyAxis, mounted: Mounting, index: int) -> BodyAxis:
     gain_error, delay_error = mounted.gain_errors[index], mounted.delay_errors[index]
     extra = dict.fromkeys(("effective", "dead_time", "lag"), delay_error) | {"gain": gain_error}
     if gain_error <= _USELESS:
-        return replace(axis, estimates=tuple(_wider(one, extra.get(one.name, 0.0)) for one in axis.estimates))
-    reason = (
+        resolution = NEGLIGIBLE * axis["effective"].value
+        unknowns = [Unknown(one.name, one.unit, low=0.0, resolution=resolution) for one in axis.estimates[:3]]
+        return replace(axis, estimates=widened(axis.estimates, unknowns, [Rival(None, extra)], _HALF_WIDTH))
+    reason = Reason(
+        Kind.CONFUSED,
         f"the tracked body may be anywhere on the base, and turns go together with the motion along {axis.channel} in "
-        "these data: drive without turning too"
+        "these data: drive without turning too",
     )
-    return replace(axis, estimates=tuple(one.refused(reason) if one.identified else one for one in axis.estimates))
-
-
-def _wider(estimate: Estimate, extra: float) -> Estimate:
-    """The estimate with an independent error [its unit] more."""
-    if not estimate.identified or not extra:
-        return estimate
-    half = 0.5 * (estimate.interval[1] - estimate.interval[0])
-    resolution = 0.0 if estimate.name == "gain" else 0.01
-    unknown = Unknown(estimate.name, estimate.unit, low=0.0, resolution=resolution)
-    return judge(unknown, estimate.value, hypot(estimate.standard_error, extra), hypot(half, 2.0 * extra))
+    return replace(axis, estimates=tuple(one.refused_if_identified(reason) for one in axis.estimates))

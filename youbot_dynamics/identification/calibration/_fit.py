@@ -41,15 +41,20 @@ from youbot_dynamics.identification.least_squares import (
     WIDEST_SHARE,
     Estimate,
     Fit,
+    Kind,
+    Reason,
+    Rival,
     Rows,
     Unknown,
     accumulate,
     alike,
+    confused,
     fit,
     judge,
     merge,
     undetermined,
     unsettled,
+    widened,
 )
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.robot_base import WHEELS
@@ -59,12 +64,13 @@ RADIUS_ERROR = "wheel_radius_error"
 LEVER = "lever"
 LEVER_IN_WORDS = "the lever of a turn, half_length / lateral_factor + half_width"
 LATERAL_FACTOR = "lateral_factor"
-_MISPLACED = (
+_MISPLACED = Reason(
+    Kind.OTHER_EXPLANATION,
     "the wheels turn against each other in proportion to the motion: a wheel has another place, or its rollers another "
-    "angle, than configured, and this has the same effect"
+    "angle, than configured, and this has the same effect",
 )
 _CHECK = "check order and signs of the wheels, and that the poses are of this robot with z up"
-ALIKE = "it cannot be distinguished from the others: the robot moved in one way only"
+ALIKE = Reason(Kind.CONFUSED, "it cannot be distinguished from the others: the robot moved in one way only")
 
 _SPAN = 2.0  # length of the windows [s]; longer if poses are rare, half of it if the recordings are short
 _ROUNDS = 30
@@ -85,9 +91,10 @@ CREEP = 0.0004  # apparent radius error (relative) from contact creep under uneq
 _EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
 _STRONG = 0.015  # [s2] smoothing of the poses above which the model of it is too coarse: 0.1 % of the radius at 0.019
 _UNMODELLED = 0.05  # share of the effect of the smoothing, standard deviation: of 1 % of the radius, 0.05 % were left
-_USEFUL = 0.05  # relative half-width of a geometric value above which the data sheet is more accurate
+_USEFUL = 0.05  # relative half-width of a geometric value above which the data sheet is more accurate; of the place of
+# the tracked body, as a share of the lever
 _SIGNIFICANT = 4.0  # standard errors above which slip grows with the motion; by chance 1 robot in 100 exceeds 3
-_LEVER_RESOLUTION, _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.02, 0.01  # [m, rad, s] sufficient for any value
+_YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.01  # [rad, s] sufficient for any value
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +112,7 @@ class Calibration:
     offsets: Vector  # (r,) fitted time offsets of the recordings [s]
     smoothing: float  # fitted "pose_smoothing" [s2]
     size_factor: float = 1.0  # identified over configured half_length and half_width; 1 if the lever is unknown
-    wiring: str = ""  # which wheels are exchanged or reversed, or which sign of the poses is wrong; "" if none is
+    wiring: Reason | None = None  # wheels that are exchanged or reversed, or poses with a wrong sign; None if none is
     # Last step, over logarithms of radii, lever and lateral factor, then the others: correlation and condition.
     # None if there was nothing to fit.
     fit: Fit | None = None
@@ -142,13 +149,13 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
     failure = wiring or wrong_unit(windows, start)
     solved = None
     try:
-        if not failure and not all(reasons):
+        if failure is None and not all(reasons):
             solved = _solve(windows, start, free, unknowns)
             failure = _disagreement(windows, solved, base)
     except IdentificationError as exception:
-        count = exception.got.split()[0]
-        failure = f"{count} windows of {windows[0].span:g} s with motion; {exception.expected} are needed"
-    if failure:
+        few = f"{exception.count} windows of {windows[0].span:g} s with motion; {exception.expected} are needed"
+        failure = Reason(Kind.TOO_LITTLE_DATA, few)
+    if failure is not None:
         reasons, solved = [failure] * len(unknowns), None
     found = _judged(base, start if solved is None else solved.guess, solved, unknowns, reasons)
     return replace(found, wiring=wiring)
@@ -293,8 +300,8 @@ def _outlier_weights(part: Windows, residual: Vector, scales: Vector, guess: Gue
     return weights
 
 
-def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase) -> str:
-    """Why these poses cannot be those of this robot, "" if they can."""
+def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase) -> Reason | None:
+    """Why these poses cannot be those of this robot, None if they can."""
     guess, deviations = solved.guess, np.sqrt(np.diag(solved.fit.covariance))
     displacements = []
     for part in windows:
@@ -310,39 +317,47 @@ def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase
     far = [name for (name, ratio), error in pairs if abs(math.log(ratio)) - 2.0 * error > math.log(LIKELY)]
     distance = float(np.max(np.abs(guess.sensor[:2]) - 2.0 * np.nan_to_num(deviations[n + 2 : n + 4], posinf=0.0)))
     if unexplained > _WORST_SHARE * motion:
-        return (
+        return Reason(
+            Kind.UNEXPLAINED,
             f"the poses do not follow the wheels: with {shown['wheel radius']:.3g} times the configured wheel radius, "
             f"{unexplained:.2g} m of a motion of {motion:.2g} m in windows of {windows[0].span:g} s remain unexplained;"
-            f" {_CHECK}"
+            f" {_CHECK}",
         )
     if far:
-        return (
+        return Reason(
+            Kind.WRONG_SIGNALS,
             f"the poses do not follow the wheels as configured: they show {shown[far[0]]:.3g} times the configured "
             f"{far[0]}; check the geometry in the robot file (a diameter for a radius, a whole length for a half), "
-            "units, and order and signs of the wheels"
+            "units, and order and signs of the wheels",
         )
     if distance > _FARTHEST:
-        return (
+        return Reason(
+            Kind.WRONG_SIGNALS,
             f"the poses do not follow the wheels: the tracked body would be {np.hypot(*guess.sensor[:2]):.2g} m from "
-            f"the centre of the base; {_CHECK}"
+            f"the centre of the base; {_CHECK}",
         )
     if not solved.settled:
         return unsettled(f"{_ROUNDS} steps")
     smoothing = guess.smoothing
     if abs(smoothing) - 2.0 * deviations[-1] > _STRONG:
-        return (
+        return Reason(
+            Kind.WRONG_SIGNALS,
             f"the poses are filtered: they differ from the motion by {smoothing:.2g} s2 times its acceleration, and "
-            f"above {_STRONG:g} s2 this is not modelled well enough; record the poses without a filter"
+            f"above {_STRONG:g} s2 this is not modelled well enough; record the poses without a filter",
         )
-    return ""
+    return None
 
 
 def _judged(
-    base: MecanumBase, guess: Guess, solved: _Solved | None, unknowns: Sequence[Unknown], reasons: Sequence[str]
+    base: MecanumBase,
+    guess: Guess,
+    solved: _Solved | None,
+    unknowns: Sequence[Unknown],
+    reasons: Sequence[Reason | None],
 ) -> Calibration:
     """Convert the changes of the last step to values with verdicts, and to the calibrated base."""
     n = len(base.radii)
-    causes = [next((reason for reason in reasons[:n] if reason), "")] * (1 + n) + list(reasons)
+    causes = [next(filter(None, reasons[:n]), None)] * (1 + n) + list(reasons)
     fitted = None if solved is None else solved.fit
     reported = _reported(guess, [unknown.name for unknown in unknowns], fitted)
     if fitted is not None and 0.0 < fitted.covariance[-1, -1] < math.inf:
@@ -389,7 +404,7 @@ def _with_joint_refusals(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
         unidentified = [name for name in required if not known[name].identified]
         if unidentified and estimate.identified and estimate.name.startswith(_NUISANCES):
             text = f"it was fitted together with the {unidentified[0]}, which is {known[unidentified[0]].verdict}"
-            estimate = estimate.refused(text)
+            estimate = estimate.refused(Reason(Kind.DEPENDS, text))
         judged.append(estimate)
     return tuple(judged)
 
@@ -401,12 +416,11 @@ def all_radii_identified(estimates: Sequence[Estimate]) -> bool:
 
 
 class _Reported(NamedTuple):
-    """A reported value, its slope (p,) over the unknowns, and the relative error above which it is useless."""
+    """A reported value and its slope (p,) over the unknowns."""
 
     unknown: Unknown
     value: float
     slope: Vector
-    share: float
     extra_variance: float = 0.0  # variance in addition to that of the unknowns
 
 
@@ -432,7 +446,8 @@ def _reported(guess: Guess, names: Sequence[str], linear_fit: Fit | None) -> lis
     """
     n, offsets = len(guess.base.radii), len(guess.offsets)
     mean, zeros = float(np.mean(guess.base.radii)), np.zeros(len(names) - n)
-    reported = [_Reported(Unknown(RADIUS, "m"), mean, np.concatenate([guess.base.radii / n, zeros]), _USEFUL)]
+    radius = Unknown(RADIUS, "m", share=_USEFUL)
+    reported = [_Reported(radius, mean, np.concatenate([guess.base.radii / n, zeros]))]
     error_slopes = (guess.base.radii / mean)[:, None] * (np.eye(n) - guess.base.radii / (n * mean))
     errors = guess.base.radii / mean - 1.0
     rows = np.column_stack([error_slopes, np.zeros((n, len(names) - n))])
@@ -444,30 +459,29 @@ def _reported(guess: Guess, names: Sequence[str], linear_fit: Fit | None) -> lis
     resolution = max(_EVEN, WIDEST_SHARE * math.sqrt(float(np.mean(errors**2))))
     for name, error, slope in zip(names[:n], errors.tolist(), math.sqrt(1.0 - share) * error_slopes, strict=True):
         unknown = Unknown(name.replace(RADIUS, RADIUS_ERROR), "1", resolution=resolution)
-        reported.append(_Reported(unknown, error, np.concatenate([slope, zeros]), math.inf, shrinkage_variance))
+        reported.append(_Reported(unknown, error, np.concatenate([slope, zeros]), shrinkage_variance))
     size = lever(guess.base), guess.base.lateral_factor
     values = np.concatenate([radii, size, guess.sensor, guess.offsets, [guess.smoothing]])
     slopes_ = np.diag(np.concatenate([values[: n + 2], np.ones(len(names) - n - 2)]))
     units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * offsets + ["s2"]
-    resolutions = [0.0] * (n + 2) + [_LEVER_RESOLUTION] * 2 + [_YAW_RESOLUTION] + [_OFFSET_RESOLUTION] * offsets
+    resolutions = [0.0] * (n + 2) + [_USEFUL * size[0]] * 2 + [_YAW_RESOLUTION] + [_OFFSET_RESOLUTION] * offsets
     resolutions.append(_STRONG)
     extra_variances = [mean**2 * shrinkage_variance] * n + [0.0] * (len(names) - n)
     for name, unit, value, slope, fine, extra_variance in zip(
         names, units, values.tolist(), slopes_, resolutions, extra_variances, strict=True
     ):
-        reported.append(
-            _Reported(Unknown(name, unit, resolution=fine), value, slope, math.inf if fine else _USEFUL, extra_variance)
-        )
+        unknown = Unknown(name, unit, resolution=fine, share=WIDEST_SHARE if fine else _USEFUL)
+        reported.append(_Reported(unknown, value, slope, extra_variance))
     return reported
 
 
-def _estimate(reported: _Reported, reason: str, linear_fit: Fit | None, misfit: float) -> Estimate:
+def _estimate(reported: _Reported, reason: Reason | None, linear_fit: Fit | None, misfit: float) -> Estimate:
     """Estimate of a value with its verdict.
 
-    `reason` states why it cannot be identified, "" if it may be; `misfit` is an additional error, see `_misfit`.
+    `reason` states why it cannot be identified, None if it may be; `misfit` is an additional error, see `_misfit`.
     """
     unknown = reported.unknown
-    if reason or linear_fit is None:
+    if reason is not None or linear_fit is None:
         return undetermined(unknown, reason)
     used = reported.slope != 0.0
     names = np.array([fitted.name for fitted in linear_fit.unknowns])
@@ -475,17 +489,11 @@ def _estimate(reported: _Reported, reason: str, linear_fit: Fit | None, misfit: 
     if np.any(np.isnan(covariance)):
         linear = next(fitted for fitted in linear_fit.estimates if fitted.name in names[used] and not fitted.identified)
         return undetermined(unknown, linear.reason)
-    error = math.hypot(linear_fit.error_of(reported.slope), math.sqrt(reported.extra_variance), misfit)
+    error = math.hypot(linear_fit.error_of(reported.slope), math.sqrt(reported.extra_variance))
     if not math.isfinite(error):
         return undetermined(unknown, ALIKE)
-    half_width = linear_fit.half_width(error)
-    relatives = alike(names.tolist(), linear_fit.correlation)[int(np.flatnonzero(used)[0])] if np.sum(used) == 1 else []
-    judged = judge(unknown, reported.value, error, half_width, relatives)
-    if judged.identified and half_width > reported.share * abs(reported.value):
-        share = 100.0 * half_width / abs(reported.value)
-        text = f"it is known only to +-{share:.2g} %; {100.0 * _USEFUL:g} % is needed to improve on the data sheet"
-        note = f"; it cannot be distinguished from {', '.join(relatives)} in these data" if relatives else ""
-        judged = judged.refused(text + note)
-    if not judged.identified and abs(misfit) > 0.5 * error:
-        return judged.refused(_MISPLACED)
-    return judged
+    multiple, hint = linear_fit.half_width(1.0), ""
+    if np.sum(used) == 1:
+        hint = confused(alike(names.tolist(), linear_fit.correlation)[int(np.flatnonzero(used)[0])])
+    judged = judge(unknown, reported.value, error, multiple * error, hint)
+    return widened([judged], [unknown], [Rival(_MISPLACED, {unknown.name: misfit})], multiple)[0]

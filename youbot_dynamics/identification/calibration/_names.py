@@ -15,8 +15,12 @@ from youbot_dynamics.identification.calibration._fit import (
     Calibration,
     all_radii_identified,
 )
-from youbot_dynamics.identification.least_squares import Estimate, Unknown, undetermined
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, undetermined
 from youbot_dynamics.robot_base import BaseGeometry
+
+_ONLY_LEVER = Reason(
+    Kind.CONFUSED, f"the motion determines only {LEVER_IN_WORDS}; this value keeps the configured ratio of the two"
+)
 
 
 def named_estimates(calibration: Calibration, geometry: BaseGeometry) -> dict[str, Estimate]:
@@ -43,8 +47,7 @@ def named_estimates(calibration: Calibration, geometry: BaseGeometry) -> dict[st
     for name in ("half_length", "half_width") if geometry.wheel_distance == 0.0 else ():
         half = undetermined(Unknown(name, "m"), lever_estimate.reason)
         if lever_estimate.identified:
-            text = f"the motion determines only {LEVER_IN_WORDS}; this value keeps the configured ratio of the two"
-            half = replace(half.refused(text), value=calibration.size_factor * getattr(geometry, name))
+            half = replace(half.refused(_ONLY_LEVER), value=calibration.size_factor * getattr(geometry, name))
         named[f"{parameters}.{name}"] = half
     for estimate in calibration.estimates:
         if estimate.name != RADIUS and not (estimate.name == LEVER and geometry.wheel_distance > 0.0):

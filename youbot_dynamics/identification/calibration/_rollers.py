@@ -32,11 +32,12 @@ from youbot_dynamics.identification.calibration._fit import Calibration, calibra
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.comparison import sample_poses
 from youbot_dynamics.identification.least_squares import (
-    IDENTIFIED,
     Estimate,
+    Kind,
+    Reason,
     Unknown,
     jackknife_error,
-    refusal,
+    judge,
     student,
     undetermined,
 )
@@ -154,8 +155,8 @@ class _WheelFit:
         wheel, pitch = self._wheel, self._wheels.pitch
         name = f"roller_phase_{wheel}"
         if len(self._along) < _FEWEST_READINGS // 2 or np.ptp(self._angles) < pitch:
-            reason = f"wheel {wheel} turned by only {np.ptp(self._angles):.2g} rad; {pitch:.2g} rad are needed"
-            return undetermined(Unknown(name, "rad"), reason)
+            little = f"wheel {wheel} turned by only {np.ptp(self._angles):.2g} rad; {pitch:.2g} rad are needed"
+            return undetermined(Unknown(name, "rad"), Reason(Kind.NOT_EXCITED, little))
         squares = np.array([self._squares(phase) for phase in self._trial_phases])
         ridge = self._ridge(squares)
         value = self._lowest(squares.sum(axis=1), ridge)
@@ -166,17 +167,13 @@ class _WheelFit:
         residual, mean_residual = self._residuals(value, ridge), self._residuals(None, ridge)
         share, share_error = self._ripple_share(mean_residual - residual, mean_residual)
         wrapped = (value + 0.5 * pitch) % pitch - 0.5 * pitch
-        verdict = IDENTIFIED
-        if not half_width < _WORTHLESS * pitch:
-            verdict = refusal(
-                f"the interval of +-{half_width:.2g} rad is too wide to be better than the mean of all phases"
-            )
-        elif not share - multiple * share_error > _LEAST_RIPPLE:
-            verdict = refusal(
-                f"the data show {share:.2f} +-{multiple * share_error:.2f} of the ripple that the phase predicts; below"
-                f" {_LEAST_RIPPLE:g} the mean of all phases is more accurate"
-            )
-        return Estimate(name, "rad", wrapped, error, (wrapped - half_width, wrapped + half_width), verdict)
+        unknown = Unknown(name, "rad", resolution=_WORTHLESS * pitch, share=0.0)
+        estimate = judge(unknown, wrapped, error, half_width)
+        if share - multiple * share_error > _LEAST_RIPPLE:
+            return estimate
+        shown = f"the data show {share:.2f} +-{multiple * share_error:.2f} of the ripple that the phase predicts"
+        below = f"below {_LEAST_RIPPLE:g} the mean of all phases is more accurate"
+        return estimate.refused_if_identified(Reason(Kind.UNEXPLAINED, f"{shown}; {below}"))
 
     def _ripple_share(self, predicted: Vector, measured: Vector) -> tuple[float, float]:
         """Regress the residual (r,) of the mean constraint on the predicted ripple (r,): slope and standard error."""

@@ -11,6 +11,7 @@ from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.calibration._model import AROUND, Guess, Windows, odometry, wrapped
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.comparison import sample_poses
+from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
@@ -20,8 +21,9 @@ NO_SIDEWAYS = "the robot never moved sideways in these data"
 NO_FORWARD = (
     "the robot never drove forward in these data, and sideways motion does not distinguish it from the lateral factor"
 )
-NO_FACTOR = (
-    "omni wheels have none: the factor is of mecanum wheels, whose contact moves along slanted rollers as they turn"
+NO_FACTOR = Reason(
+    Kind.NOT_OF_THE_ROBOT,
+    "omni wheels have none: the factor is of mecanum wheels, whose contact moves along slanted rollers as they turn",
 )
 ONLY_TURN = "the robot only turned in these data, which determines only size divided by radius"
 
@@ -203,8 +205,8 @@ class Excitation:
             straight,
         ]
 
-    def reasons(self, wheels: int, offsets: int) -> list[str]:
-        """Why each of these unknowns and offsets cannot be identified, "" if it may be.
+    def reasons(self, wheels: int, offsets: int) -> list[Reason | None]:
+        """Why each of these unknowns and offsets cannot be identified, None if it may be.
 
         Sensor and offsets are fitted together with the radii: without these they are refused too.
         """
@@ -213,18 +215,16 @@ class Excitation:
             return [self._with_counts(RESTING, 0)] * (wheels + 5 + offsets)
         if not (forward or sideways):
             return [self._with_counts(ONLY_TURN, 0)] * (wheels + 5 + offsets)
-        scale = "" if forward or self.omni else self._with_counts(NO_FORWARD, 0)
+        scale = None if forward or self.omni else self._with_counts(NO_FORWARD, 0)
         lever = scale if turning else self._with_counts(NO_TURN, 2)
         factor = NO_FACTOR if self.omni else scale if sideways else self._with_counts(NO_SIDEWAYS, 1)
         return [scale] * wheels + [lever, factor, lever, lever] + [scale] * (1 + offsets)
 
-    def _with_counts(self, reason: str, axis: int) -> str:
-        """The reason, preceded by how much motion along or about an axis there was and how much is needed."""
+    def _with_counts(self, lacking: str, axis: int) -> Reason:
+        """Reason of a motion that is lacking, with how much along or about an axis there was and how much is needed."""
         direction, unit = ("forward", "sideways", "of turning")[axis], ("m", "m", "rad")[axis]
-        return (
-            f"{self.counts[axis]} windows of {self.span:g} s have {_EXCITED[axis]:g} {unit} {direction} or more;"
-            f" {_EXCITED_WINDOWS} are needed: {reason}"
-        )
+        few = f"{self.counts[axis]} windows of {self.span:g} s have {_EXCITED[axis]:g} {unit} {direction} or more"
+        return Reason(Kind.NOT_EXCITED, f"{few}; {_EXCITED_WINDOWS} are needed: {lacking}")
 
 
 def excitation(windows: Sequence[Windows], guess: Guess) -> Excitation:
@@ -234,8 +234,8 @@ def excitation(windows: Sequence[Windows], guess: Guess) -> Excitation:
     return Excitation(windows[0].span, (forward, sideways, turning), not guess.base.all_forward)
 
 
-def wrong_unit(windows: Sequence[Windows], start: Guess) -> str:
-    """Why wheels or poses have a wrong unit, "" if they may be in rad and m, by the median over the windows."""
+def wrong_unit(windows: Sequence[Windows], start: Guess) -> Reason | None:
+    """Why wheels or poses have a wrong unit, None if they may be in rad and m, by the median over the windows."""
     rolled = _lengths(_motions(windows, start))
     tracked = [np.zeros(0)]
     for part in windows:
@@ -245,10 +245,11 @@ def wrong_unit(windows: Sequence[Windows], start: Guess) -> str:
         tracked.append(_lengths(step))
     ratio = float(np.median(np.concatenate(tracked) / rolled)) if len(rolled) else 1.0
     if 1.0 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
-        return ""
-    return (
+        return None
+    return Reason(
+        Kind.WRONG_SIGNALS,
         f"the poses show {ratio:.3g} times the distance that the configured wheels rolled: check that the wheel "
-        "positions are in rad and the poses in m"
+        "positions are in rad and the poses in m",
     )
 
 

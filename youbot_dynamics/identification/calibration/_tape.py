@@ -37,6 +37,8 @@ from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.least_squares import (
     CONFIDENCE,
     Estimate,
+    Kind,
+    Reason,
     Unknown,
     judge,
     undetermined,
@@ -135,7 +137,7 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
         guess, solved_covariance, misfit, settled = _solve(legs, guess, determined)
         covariance[np.ix_(determined, determined)] = solved_covariance
         inconsistency = _inconsistency(guess.base, base, len(legs) - len(determined), misfit)
-        failure = inconsistency or ("" if settled else unsettled(f"{_ROUNDS} steps"))
+        failure = inconsistency or (None if settled else unsettled(f"{_ROUNDS} steps"))
         reasons = [failure or reason for reason in reasons]
     values = (float(np.mean(guess.base.radii)), lever(guess.base), guess.base.lateral_factor)
     errors = np.array(values) * np.sqrt(np.diag(covariance))
@@ -185,14 +187,22 @@ def _determined(legs: Sequence[TapeLeg], base: MecanumBase) -> Indices:
     return np.flatnonzero([scale, scale and TURN in kinds, factor])
 
 
-def _reasons(legs: Sequence[TapeLeg], base: MecanumBase) -> list[str]:
-    """Why radius, lever and lateral factor stay unknown, "" for those that are determined."""
+_NO_FORWARD = Reason(
+    Kind.NOT_MEASURED,
+    "no leg forward was measured; sideways legs do not distinguish it from the lateral factor, nor turns from the "
+    "lever",
+)
+_NO_TURN = Reason(Kind.NOT_MEASURED, "no turn was measured")
+_NO_SIDEWAYS = Reason(Kind.NOT_MEASURED, "no leg sideways was measured")
+
+
+def _reasons(legs: Sequence[TapeLeg], base: MecanumBase) -> list[Reason | None]:
+    """Why radius, lever and lateral factor stay unknown, None for those that are determined."""
     kinds = {leg.kind for leg in legs}
     determined = _determined(legs, base)
-    both = "sideways legs do not distinguish it from the lateral factor, nor turns from the lever"
-    scale = "" if 0 in determined else f"no leg forward was measured; {both}"
-    turns = scale or ("" if TURN in kinds else "no turn was measured")
-    factor = scale or ("" if SIDEWAYS in kinds else "no leg sideways was measured")
+    scale = None if 0 in determined else _NO_FORWARD
+    turns = scale or (None if TURN in kinds else _NO_TURN)
+    factor = scale or (None if SIDEWAYS in kinds else _NO_SIDEWAYS)
     return [scale, turns, factor if base.all_forward else NO_FACTOR]
 
 
@@ -233,24 +243,26 @@ def _slopes(legs: Sequence[TapeLeg], guess: Guess, changes: Vector) -> Vector:
     return np.array(columns).T
 
 
-def _inconsistency(fitted: MecanumBase, base: MecanumBase, freedom: int, misfit: float) -> str:
-    """Why the readings cannot be those of this base, "" if they can."""
+def _inconsistency(fitted: MecanumBase, base: MecanumBase, freedom: int, misfit: float) -> Reason | None:
+    """Why the readings cannot be those of this base, None if they can."""
     if freedom > 0 and misfit > chdtri(freedom, 1.0 - _CONTRADICTION):
-        return (
+        return Reason(
+            Kind.WRONG_SIGNALS,
             f"the readings contradict each other by {np.sqrt(misfit / freedom):.2g} times their errors: "
-            "check the full turns and the distances"
+            "check the full turns and the distances",
         )
     for name, ratio in ratios(fitted, base).items():
         if not 1.0 / LIKELY < ratio < LIKELY:
-            return (
+            return Reason(
+                Kind.WRONG_SIGNALS,
                 f"with these readings the {name} is {ratio:.3g} times the configured one: "
-                "check distances in m, full turns, and the wheels' order, signs and unit"
+                "check distances in m, full turns, and the wheels' order, signs and unit",
             )
-    return ""
+    return None
 
 
-def _estimate(unknown: Unknown, value: float, error: float, reason: str) -> Estimate:
-    if reason:
+def _estimate(unknown: Unknown, value: float, error: float, reason: Reason | None) -> Estimate:
+    if reason is not None:
         return undetermined(unknown, reason)
     return judge(unknown, value, error, float(ndtri(0.5 + 0.5 * CONFIDENCE)) * error)
 

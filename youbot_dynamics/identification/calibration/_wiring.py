@@ -20,6 +20,7 @@ from youbot_dynamics.identification.calibration._start import (
     has_readings,
 )
 from youbot_dynamics.identification.comparison import sample_poses
+from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.robot_base import WHEELS
 
@@ -42,8 +43,8 @@ _HANDS = {
 }
 
 
-def miswired(recordings: Sequence[CalibrationSignals], start: Guess) -> str:
-    """Which wheels are exchanged or reversed, or which sign of the poses is wrong; "" if no such change explains them.
+def miswired(recordings: Sequence[CalibrationSignals], start: Guess) -> Reason | None:
+    """Which wheels are exchanged or reversed, or which sign of the poses is wrong; None if none of it explains them.
 
     The angles of all wheels over half a second are a linear function of the motion of the tracked body. Its matrix
     (n, 3), fitted without any assumption, is compared with the rolling constraints of every order and all signs of the
@@ -55,13 +56,13 @@ def miswired(recordings: Sequence[CalibrationSignals], start: Guess) -> str:
     """
     base, count = start.base, len(start.base.radii)
     if count > _MOST_WHEELS:
-        return ""
+        return None
     as_configured = tuple(range(count)), (1.0,) * count
     offsets = [_offset(signals) for signals in recordings]
     by_signs, matrix = (_rolling_matrix(recordings, one, (1.0, 1.0)) for one in (start.offsets.tolist(), offsets))
     known = [one for one in (by_signs, matrix) if one is not None]
     if matrix is None or any(_fitted(one, base, *as_configured).misfit < _WRONG for one in known):
-        return ""
+        return None
     tried = [
         _fitted(matrix, base, order, signs)
         for order in permutations(range(count))
@@ -71,16 +72,19 @@ def miswired(recordings: Sequence[CalibrationSignals], start: Guess) -> str:
     hands = {name: _fitted(seen, base, *as_configured).misfit for name, seen in mirrored.items() if seen is not None}
     least = min([*(fitted.misfit for fitted in tried), *hands.values()])
     if least > _FITS:
-        return ""
+        return None
     # Turning the tracked body by a quarter turn has the same effect as moving all wheels on by one corner.
     ranked = sorted(
         (fitted for fitted in tried if fitted.misfit <= least + _EQUAL),
         key=lambda fitted: (fitted.changes, round(abs(fitted.yaw), 1)),
     )
     unique = not any(other.changes == ranked[0].changes and not other.turned(ranked[0]) for other in ranked[1:])
-    reasons = [name for name, misfit in hands.items() if misfit <= least + _EQUAL]
-    reasons += [ranked[0].in_words()] if ranked and unique else []
-    return f"the poses do not follow the wheels, but would if {', or if '.join(reasons)}" if reasons else ""
+    causes = [name for name, misfit in hands.items() if misfit <= least + _EQUAL]
+    causes += [ranked[0].in_words()] if ranked and unique else []
+    if not causes:
+        return None
+    would = f"the poses do not follow the wheels, but would if {', or if '.join(causes)}"
+    return Reason(Kind.WRONG_SIGNALS, would)
 
 
 class _Assignment(NamedTuple):

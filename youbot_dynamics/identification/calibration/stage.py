@@ -17,7 +17,7 @@ from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
 from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
-from youbot_dynamics.identification.least_squares import IDENTIFIED, Estimate
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken, within_an_hour
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -28,9 +28,10 @@ STAGE = "calibration"
 _PREFIX = "base.geometry"
 _SPAN = 2.0  # [s] over which the error of odometry is measured
 _OWN = 0.0003  # [m] RMS error over `_SPAN` below which poses were computed from the wheels: slip alone causes more
-_OWN_POSES = (
+_OWN_POSES = Reason(
+    Kind.WRONG_SIGNALS,
     "the configured geometry already explains these poses to a fraction of a millimetre: they were computed from the "
-    "wheels, or there is nothing to calibrate"
+    "wheels, or there is nothing to calibrate",
 )
 _COUNTING = (
     "roller phases are those of the newest recording, and are valid until the driver restarts its count; "
@@ -122,5 +123,5 @@ def _roller_findings(fit: RollerPhaseFit, samples: int) -> list[Finding]:
     if not fit.identified:
         return phases
     error = max(estimate.standard_error for estimate in fit.estimates)
-    largest = Estimate("roller_phase_error", "rad", error, 0.0, (error, error), IDENTIFIED)
+    largest = Estimate("roller_phase_error", "rad", error, 0.0, (error, error))
     return [*phases, Finding(f"{prefix}.roller_phase_error", largest, samples)]

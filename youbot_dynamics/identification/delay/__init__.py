@@ -1,6 +1,6 @@
 """Delay of each axis: the time shift for which the held command best explains the motion."""
 
-from youbot_dynamics.identification.delay._estimator import DelayEstimate, estimate_delay
+from youbot_dynamics.identification.delay._estimator import DelayEstimate, estimate_delay, negligible_delay
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
     LaggedCommand,
@@ -8,13 +8,18 @@ from youbot_dynamics.identification.delay._fopdt import (
     identified_together,
     orthogonal_size,
 )
+from youbot_dynamics.identification.delay._reasons import CONSTANT, OPPOSITE, leading
 
 __all__ = [
     "BLOCK",
+    "CONSTANT",
     "DelayEstimate",
     "LaggedCommand",
+    "OPPOSITE",
     "estimate_delay",
     "fit_fopdt",
     "identified_together",
+    "leading",
+    "negligible_delay",
     "orthogonal_size",
 ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import nan
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,21 +17,30 @@ from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time, real
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
-    RESOLUTION,
     block_jackknife,
     fit_fopdt,
     identified_together,
     refused,
 )
+from youbot_dynamics.identification.delay._reasons import (
+    CONSTANT,
+    CONSTANT_BEFORE,
+    NO_INFORMATION,
+    OPPOSITE,
+    PERIODIC,
+    leading,
+)
 from youbot_dynamics.identification.least_squares import (
-    IDENTIFIED,
-    WIDEST_SHARE,
     Estimate,
+    Kind,
+    Reason,
+    Unknown,
     Whiteness,
-    needed,
-    pooled_estimate,
-    refusal,
+    combined,
+    judge,
+    search_ended,
     student,
+    verdict_of,
     whiteness,
 )
 from youbot_dynamics.identification.signals import HeldCommand
@@ -42,7 +50,6 @@ _LEAD = 0.2  # negative range of the search [s]: motion before its command means
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
 _FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
 _SHAPE_ERROR = 0.1  # share of the difference between the shift of speeds and dead time + lag that may be an error
-_WIDEST_NEAR_ZERO = 0.01  # [s] a smaller half-width is useful for any value
 # A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
 _RIVAL_MISFIT = 1.1
 # Improvement of the fit with the opposite sign above which the signs are reported as wrong.
@@ -51,9 +58,6 @@ _OPPOSITE_MISFIT = 0.5
 _LEAST_EXPLAINED = 0.9
 # Larger readings are corrupt data; their squares would overflow.
 _LARGEST_VALUE = 1e9
-
-
-_AnyEstimate = TypeVar("_AnyEstimate", "DelayEstimate", Estimate)
 
 
 @dataclass(frozen=True)
@@ -68,15 +72,25 @@ class DelayEstimate:
     residual: float  # RMS of the motion that the shifted command does not explain, in units of the motion
     samples: int  # number of samples used
     fastest: float  # largest command in them [unit/s]; the estimate is valid up to it
-    verdict: str  # "identified", or "not identifiable: " and the reason
+    reason: Reason | None = None  # why it is not identifiable, None if it is identified
     dead_time: Estimate | None = None  # time before any motion, with its own verdict; None if it was not requested
     lag: Estimate | None = None  # first-order time constant of the response, likewise
     whiteness: Whiteness | None = None  # of the residual of the model, None if nothing was fitted
 
     @property
     def identified(self) -> bool:
-        """Whether the verdict is "identified"."""
-        return self.verdict == IDENTIFIED
+        """Whether it is identified."""
+        return self.reason is None
+
+    @property
+    def verdict(self) -> str:
+        """Verdict for people: "identified", or "not identifiable: " and the reason."""
+        return verdict_of(self.reason)
+
+    @property
+    def effective(self) -> Estimate:
+        """The effective delay alone."""
+        return Estimate(f"effective_{self.channel}", "s", self.value, self.standard_error, self.interval, self.reason)
 
 
 def estimate_delay(
@@ -233,15 +247,16 @@ def _estimate_channel(
     recent = command.values[command.times > time[0] - longest] if len(time) else command.values[:0]
     fastest = float(np.max(np.abs(recent))) if len(recent) else 0.0
 
-    def without_fit(reason: str) -> DelayEstimate:
+    def without_fit(reason: Reason) -> DelayEstimate:
         parts = refused(reason) if separate else (None, None)
-        return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, refusal(reason), *parts)
+        return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, reason, *parts)
 
     if len(time) < _FEWEST:
         condition = f"{_shortest_common_time(longest):g} s or more of its commands are known"
-        return without_fit(f"{len(time)} readings while {condition}; {_FEWEST} are needed")
+        few = f"{len(time)} readings while {condition}; {_FEWEST} are needed"
+        return without_fit(Reason(Kind.TOO_LITTLE_DATA, few))
     if np.ptp(recent) <= 1e-9 * max(1.0, fastest):
-        return without_fit("the command never changed")
+        return without_fit(CONSTANT)
     centred = motion - motion.mean()
 
     def misfit(shift: float, sign: float = 1.0) -> float:
@@ -260,7 +275,7 @@ def _estimate_channel(
     columns = np.column_stack([np.ones(len(time)), model, np.zeros(len(time))])
     power = float(np.sum((model - model.mean()) ** 2))
     if power == 0.0:
-        return without_fit("the command never changed before the last reading")
+        return without_fit(CONSTANT_BEFORE)
     gain = float((model - model.mean()) @ centred / power)
     columns[:, 2] = -gain * command.rate(time - value)
     residual = centred - gain * (model - model.mean())
@@ -270,21 +285,21 @@ def _estimate_channel(
     error = float(np.sqrt(covariance[-1, -1]))
     half_width = student(freedom) * error
     interval = (value - half_width, value + half_width)
-    reason = ""
+    reason = None
     if not np.isfinite(error):
-        reason = "the motion carries no information on the delay (constant velocity?)"
+        reason = NO_INFORMATION
     elif opposite_misfit < _OPPOSITE_MISFIT * least_misfit:
-        reason = "the motion is opposite to the command: check the signs of the channel"
+        reason = OPPOSITE
     elif least_misfit > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
         share = 1.0 - least_misfit / float(centred @ centred)
         explained = f"the command explains only {share:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed"
-        reason = f"{explained}: the axis was hardly driven, or something else moved it"
+        reason = Reason(Kind.UNEXPLAINED, f"{explained}: the axis was hardly driven, or something else moved it")
     elif any(rival[1] <= _RIVAL_MISFIT * least_misfit for rival in minima if abs(rival[0] - value) > 2.0 * _GRID):
-        reason = "the motion is periodic: the delay and the delay plus one period fit equally well"
+        reason = PERIODIC
     elif interval[1] < 0.0:
-        reason = f"the motion leads the command by {-1e3 * value:.3g} ms: check clocks and topics"
+        reason = leading(f"{-1e3 * value:.3g} ms")
     elif value >= longest - _GRID:
-        reason = f"the best shift is at the upper bound of the search, {longest:g} s"
+        reason = search_ended("s", longest)
     dead_time: Estimate | None = None
     lag: Estimate | None = None
     if separate and reason:
@@ -297,14 +312,19 @@ def _estimate_channel(
             error = float(np.hypot(error, _SHAPE_ERROR * shorter))
             half_width = student(freedom) * error
             interval = (value - half_width, value + half_width)
-    if not reason:
+    if reason is None:
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
-        reason = _too_wide(value, half_width, _WIDEST_NEAR_ZERO)
+        unknown = Unknown("delay", "s", resolution=negligible_delay(time))
+        reason = judge(unknown, value, error, half_width).reason
     whiteness_test = whiteness(time, residual)
-    verdict = refusal(reason) if reason else IDENTIFIED
     return DelayEstimate(
-        name, value, error, interval, gain, rms, len(time), fastest, verdict, dead_time, lag, whiteness_test
+        name, value, error, interval, gain, rms, len(time), fastest, reason, dead_time, lag, whiteness_test
     )
+
+
+def negligible_delay(stamps: Vector) -> float:
+    """Half-width [s] that suffices for any delay of a motion read at (m,) [s]: a quarter of the period."""
+    return 0.25 * float(np.median(np.diff(stamps)))
 
 
 def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand | None, query: Vector) -> Vector:
@@ -333,15 +353,6 @@ def _local_minima(misfit: Callable[[float], float], grid: Vector) -> list[tuple[
     return minima or [(float(grid[int(np.argmin(misfits))]), float(misfits.min()))]
 
 
-def _too_wide(value: float, half_width: float, near_zero: float) -> str:
-    """Why an interval of +-`half_width` [s] is too wide to be useful, "" if it is not."""
-    widest = max(WIDEST_SHARE * value, near_zero)
-    if half_width < widest:
-        return ""
-    data_needed = needed(1e3 * half_width, 1e3 * widest)
-    return f"the interval of +-{1e3 * half_width:.3g} ms is too wide for a value of {1e3 * value:.3g} ms{data_needed}"
-
-
 def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     """One estimate of a channel from several recordings: random-effects mean of the identified ones.
 
@@ -350,12 +361,19 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     never narrower than those of the recordings: the order of the speed loop is unknown in all of them alike. The
     whiteness is that of the least white residual. There must be at least one estimate.
     """
-    combined = _combined(estimates, _WIDEST_NEAR_ZERO)
     identified = [estimate for estimate in estimates if estimate.identified]
+    effective = combined([estimate.effective for estimate in estimates])
+    together = replace(
+        (identified or estimates)[0],
+        value=effective.value,
+        standard_error=effective.standard_error,
+        interval=effective.interval,
+        reason=effective.reason,
+    )
     if len(identified) > 1:
         whiteness_tests = [estimate.whiteness for estimate in identified if estimate.whiteness is not None]
-        combined = replace(
-            combined,
+        together = replace(
+            together,
             gain=float(np.mean([estimate.gain for estimate in identified])),
             residual=float(np.sqrt(np.mean([estimate.residual**2 for estimate in identified]))),
             samples=sum(estimate.samples for estimate in identified),
@@ -365,20 +383,6 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     dead_times = [estimate.dead_time for estimate in estimates if estimate.dead_time is not None]
     lags = [estimate.lag for estimate in estimates if estimate.lag is not None]
     if not dead_times or not lags:
-        return combined
-    dead_time, lag = identified_together(
-        _combined(dead_times, RESOLUTION, systematic=True), _combined(lags, RESOLUTION, systematic=True)
-    )
-    return replace(combined, dead_time=dead_time, lag=lag)
-
-
-def _combined(estimates: Sequence[_AnyEstimate], near_zero: float, systematic: bool = False) -> _AnyEstimate:
-    """Weighted mean of the identified values, a half-width below `near_zero` [s] being useful; else the first one."""
-    identified = [estimate for estimate in estimates if estimate.identified]
-    if len(identified) <= 1:
-        return (identified or estimates)[0]
-    table = np.array([np.r_[one.value, one.standard_error, one.interval] for one in identified])
-    value, error, half_width, interval = pooled_estimate(table, systematic=systematic)
-    reason = _too_wide(value, half_width, near_zero)
-    verdict = refusal(reason) if reason else IDENTIFIED
-    return replace(identified[0], value=value, standard_error=error, interval=interval, verdict=verdict)
+        return together
+    dead_time, lag = identified_together(combined(dead_times, systematic=True), combined(lags, systematic=True))
+    return replace(together, dead_time=dead_time, lag=lag)

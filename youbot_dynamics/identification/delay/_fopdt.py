@@ -11,11 +11,15 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
+from youbot_dynamics.identification.delay._reasons import FASTER, NEGATIVE, NO_RESPONSE
 from youbot_dynamics.identification.least_squares import (
-    IDENTIFIED,
-    WIDEST_SHARE,
+    NEGLIGIBLE,
     Estimate,
-    refusal,
+    Kind,
+    Reason,
+    Unknown,
+    judge,
+    search_ended,
     student,
     unsettled,
 )
@@ -131,7 +135,6 @@ class LaggedCommand:
 _LEAST_LAG = 5e-4  # [s] a smaller lag is zero: between two readings the response would be a step
 _FIRST_LAGS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)  # start values of the search [s]
 _FRICTION_LAGS = (0.03, 0.1)  # double lags for the response of a speed loop to a change of friction [s]
-RESOLUTION = 5e-3  # [s] a smaller half-width, a quarter of a period, is sufficient for any value
 _ITERATIONS = 30
 _CONVERGED, _NOTICEABLE = 1e-7, 1e-5  # step at which the search ends, and that matters if it spent its budget [s]
 # Shares of the residual and of the friction displacement that may look like dead time or lag after any averaging.
@@ -201,8 +204,7 @@ def fit_fopdt(
     slopes, linear_residual, _ = search.linearised(dead_time + lag - slope_lag, slope_lag)
     covariance, freedom = block_jackknife(np.column_stack([search.nuisance, slopes]), linear_residual, time, block)
     if not np.all(np.isfinite(covariance)):
-        reason = "the motion carries no information on the response to a change of the command"
-        return *refused(reason, dead_time, lag), residual
+        return *refused(NO_RESPONSE, dead_time, lag), residual
     hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
     if not settled:
         return *refused(unsettled(f"{_ITERATIONS} steps"), dead_time, lag), residual
@@ -374,26 +376,31 @@ def _judged(
         extreme(bound[k] for bound in bounds) for k, extreme in enumerate((min, max, min, max))
     )
     lag, dead_time = bounds[0][4:]
-    reason = ""
+    reason = None
     if lag >= longest:
-        reason = f"the best lag is at the upper bound of the search, {longest:g} s"
+        reason = search_ended("s", longest)
     elif q + half_width_q < 0.0:
-        reason = "the motion changes faster than the command: the model lacks an effect"
+        reason = FASTER
     elif latest < 0.0:
-        reason = "the fitted dead time is negative: the motion would lead the command"
-    detail = ""
+        reason = NEGATIVE
+    hint = ""
     correlation = _correlation(covariance, lag) if lag > 0.0 else -1.0
     if correlation < _INDISTINGUISHABLE:
-        detail = (
+        hint = (
             f"; dead time and lag cannot be distinguished (correlation {correlation:.3f}): the command changes "
             "too slowly for the size of the residuals"
         )
     elif orders[2].order - orders[1].order > 1.0:
-        detail = "; the data do not show whether the speed loop has one lag or several"
-    return identified_together(
-        _estimate("dead_time", dead_time, (max(0.0, shortest), max(0.0, latest)), multiple, reason, detail),
-        _estimate("lag", lag, (low, high), multiple, reason, detail),
-    )
+        hint = "; the data do not show whether the speed loop has one lag or several"
+    judged = []
+    for name, value, interval in (
+        ("dead_time", dead_time, (max(0.0, shortest), max(0.0, latest))),
+        ("lag", lag, (low, high)),
+    ):
+        half_width, unknown = 0.5 * (interval[1] - interval[0]), Unknown(name, "s", resolution=NEGLIGIBLE * delay)
+        one = judge(unknown, value, half_width / multiple, half_width, hint, interval)
+        judged.append(one if reason is None else one.refused(reason))
+    return identified_together(*judged)
 
 
 def identified_together(dead_time: Estimate, lag: Estimate) -> tuple[Estimate, Estimate]:
@@ -404,22 +411,13 @@ def identified_together(dead_time: Estimate, lag: Estimate) -> tuple[Estimate, E
     for estimate, partner in ((dead_time, lag), (lag, dead_time)):
         if estimate.identified and not partner.identified:
             only = f"only its sum with the {partner.name}, the effective delay, is identified"
-            estimate = estimate.refused(f"{only}; {partner.name}: {partner.reason}")
+            assert partner.reason is not None
+            estimate = estimate.refused(Reason(Kind.DEPENDS, f"{only}; {partner.name}: {partner.reason.text}"))
             return (estimate, partner) if partner is lag else (partner, estimate)
     return dead_time, lag
 
 
-def _estimate(
-    name: str, value: float, interval: tuple[float, float], multiple: float, reason: str, detail: str
-) -> Estimate:
-    half_width = 0.5 * (interval[1] - interval[0])
-    if not reason and half_width > max(WIDEST_SHARE * value, RESOLUTION):
-        reason = f"the interval of {1e3 * interval[0]:.3g} to {1e3 * interval[1]:.3g} ms is too wide{detail}"
-    verdict = refusal(reason) if reason else IDENTIFIED
-    return Estimate(name, "s", value, half_width / multiple, interval, verdict)
-
-
-def refused(reason: str, dead_time: float = nan, lag: float = nan) -> tuple[Estimate, Estimate]:
+def refused(reason: Reason, dead_time: float = nan, lag: float = nan) -> tuple[Estimate, Estimate]:
     """Dead time and lag that the data do not determine, with the reason."""
-    estimate = Estimate("dead_time", "s", dead_time, nan, (nan, nan), refusal(reason))
+    estimate = Estimate("dead_time", "s", dead_time, nan, (nan, nan), reason)
     return estimate, replace(estimate, name="lag", value=lag)

@@ -13,7 +13,6 @@ import numpy as np
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.delay._estimator import DelayEstimate, combine, estimate_delay
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
-from youbot_dynamics.identification.least_squares import Estimate
 from youbot_dynamics.identification.reading import ONE_WAY, Opened
 from youbot_dynamics.identification.signals import (
     UNITS,
@@ -181,9 +180,7 @@ def _gains(part: _DelayPart) -> dict[str, float]:
 def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Finding]:
     """Effective delay of one channel from that many recordings; dead time and lag as additional findings."""
     base_axis = delay.channel in _AXES
-    effective = Estimate(
-        f"effective_{delay.channel}", "s", delay.value, delay.standard_error, delay.interval, delay.verdict
-    )
+    effective = delay.effective
     valid = f"commands of up to {delay.fastest:.3g} in SI units of the channel" if delay.samples else ""
     details = {"gain": delay.gain, "residual": delay.residual, "recordings": float(recordings[delay.channel])}
     findings = [

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.least_squares import _verdict as verdict
 from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge, recordings_of
+from youbot_dynamics.identification.least_squares._reason import Kind, Reason
 from youbot_dynamics.identification.least_squares._recordings import Within, student
 from youbot_dynamics.identification.least_squares._verdict import Estimate, Unknown
 
@@ -234,7 +235,7 @@ _FEWEST_SPARE_BLOCKS = 4
 class Fit:
     """Solution of a linear model; arrays are read-only."""
 
-    unknowns: tuple[Unknown, ...]  # p unknowns
+    unknowns: tuple[Unknown, ...]  # p unknowns, with the negligible half-widths of those that are parts of a whole
     estimates: tuple[Estimate, ...]  # one per unknown, with interval and verdict
     values: Vector  # (p,) solution before any bound; NaN if the data do not determine it
     covariance: Vector  # (p, p) from the scatter between blocks and between recordings; NaN if undetermined
@@ -274,18 +275,6 @@ class Fit:
         half_width: Vector = self.half_width(1.0) * np.sqrt(np.maximum(variance, 0.0))
         return half_width
 
-    def widened(self, estimate: Estimate, unknown: Unknown, extra: float, reason: str = "") -> Estimate:
-        """The estimate with an independent error `extra` [its unit] more, judged anew.
-
-        An estimate that is not identified stays as it is, as does any if `extra` is not finite. `reason`, if given, is
-        that of a refusal.
-        """
-        error = math.hypot(estimate.standard_error, extra)
-        if not (estimate.identified and math.isfinite(error)):
-            return estimate
-        wider = verdict.judge(unknown, estimate.value, error, self.half_width(error))
-        return wider.refused(reason) if reason and not wider.identified else wider
-
     def combination(self, matrix: ArrayLike, unknowns: Sequence[Unknown]) -> tuple[Estimate, ...]:
         """Estimates of m linear combinations, matrix (m, p) @ values, with their own intervals and verdicts.
 
@@ -301,7 +290,8 @@ class Fit:
             value = float(row[used] @ self.values[used])
             if not math.isfinite(value):
                 lacking = [self.unknowns[int(j)].name for j in np.flatnonzero(used & np.isnan(self.values))]
-                estimates.append(verdict.undetermined(unknown, f"{', '.join(lacking)} is not determined"))
+                reason = Reason(Kind.DEPENDS, f"{', '.join(lacking)} is not determined")
+                estimates.append(verdict.undetermined(unknown, reason))
                 continue
             error = self.error_of(row)
             estimates.append(verdict.judge(unknown, value, error, self.half_width(error)))
@@ -358,6 +348,9 @@ def fit(
             got=f"{len(sums)} usable time blocks",
             expected=f"{p + _FEWEST_SPARE_BLOCKS} or more",
             remedy="make a longer recording with more motion",
+            kind=Kind.TOO_LITTLE_DATA,
+            count=len(sums),
+            needed=p + _FEWEST_SPARE_BLOCKS,
         )
     squares, products = sums.squares(), sums.products()
     lengths = np.sqrt(np.einsum("kii->i", squares)[:-1])
@@ -394,10 +387,13 @@ def fit(
     limited, scaled = model.solve_within(weights, solution.values, low, high)
     unbounded = np.full(p, np.nan)
     unbounded[used] = scaled / lengths[used]
+    bounded = np.zeros(p)
+    bounded[used] = limited / lengths[used]
+    unknowns = _resolved(unknowns, squares.sum(axis=0)[:p, :p], bounded)
     estimates = _estimates(unknowns, np.where(np.isfinite(values), unbounded, np.nan), covariance, freedom, excited)
     residual, target = float(weights @ model.residual_power(limited)), float(weights @ squares[:, -1, -1])
     return Fit(
-        tuple(unknowns),
+        unknowns,
         estimates,
         read_only(values),
         read_only(covariance),
@@ -409,6 +405,18 @@ def fit(
         freedom,
         method,
     )
+
+
+def _resolved(unknowns: Sequence[Unknown], gram: Vector, values: Vector) -> tuple[Unknown, ...]:
+    """Unknowns with the negligible half-widths of those that are parts of a whole; gram H'H (p, p), values (p,)."""
+    resolved = []
+    for j, unknown in enumerate(unknowns):
+        if unknown.whole and gram[j, j] > 0.0:
+            parts = np.array([other.whole == unknown.whole for other in unknowns]) * values
+            effect = math.sqrt(max(0.0, float(parts @ gram @ parts)))
+            unknown = replace(unknown, resolution=verdict.NEGLIGIBLE * effect / math.sqrt(gram[j, j]))
+        resolved.append(unknown)
+    return tuple(resolved)
 
 
 def _estimates(
@@ -424,14 +432,16 @@ def _estimates(
     estimates = []
     for j, unknown in enumerate(unknowns):
         if not excited[j]:
-            estimates.append(verdict.undetermined(unknown, unknown.unexcited))
+            estimates.append(verdict.undetermined(unknown))
         elif not np.isfinite(unbounded[j]):
             others = ", ".join(name for name in mixed if name != unknown.name)
-            estimates.append(verdict.undetermined(unknown, f"it cannot be distinguished from {others} in these data"))
+            reason = Reason(Kind.CONFUSED, f"it cannot be distinguished from {others} in these data")
+            estimates.append(verdict.undetermined(unknown, reason))
         else:
             error = math.sqrt(float(covariance[j, j]))
             half_width = student(freedom) * error
-            estimates.append(verdict.judge(unknown, float(unbounded[j]), error, half_width, relatives[j]))
+            hint = verdict.confused(relatives[j])
+            estimates.append(verdict.judge(unknown, float(unbounded[j]), error, half_width, hint))
     return tuple(estimates)
 
 

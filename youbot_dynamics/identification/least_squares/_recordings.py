@@ -7,6 +7,7 @@ the scatter within a recording. It is modelled as a random term of each recordin
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtri, stdtrit
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.identification.least_squares._verdict import CONFIDENCE
+from youbot_dynamics.identification.least_squares._verdict import CONFIDENCE, Estimate, Unknown, judge
 
 # Number of recordings for which the 95 % interval of their standard deviation is narrower than a factor of 3
 ENOUGH = 5
@@ -66,22 +67,27 @@ def pooled(values: Vector, variances: Vector, freedom: float, weights: Vector | 
     return float(share @ values), float(np.sqrt(variance)) * student(of_all) / student(freedom)
 
 
-def pooled_estimate(table: Vector, *, systematic: bool = False) -> tuple[float, float, float, tuple[float, float]]:
-    """Pooled value of recordings, standard error, half-width and interval of a quantity that is not negative.
+def combined(estimates: Sequence[Estimate], *, systematic: bool = False) -> Estimate:
+    """Random-effects mean of the identified values of recordings; the only one if there are no more, or else a refusal.
 
     Args:
-        table: (r, 4) of the recordings, r >= 2: value, standard error, ends of the interval.
+        estimates: of a quantity that is not negative, at least one. The mean needs no interval narrower than theirs.
         systematic: whether a part of the errors is the same in all recordings. It does not average out: the interval
             then reaches as far as those of the recordings do in the mean.
     """
+    identified = [estimate for estimate in estimates if estimate.identified]
+    if len(identified) <= 1:
+        return (identified or estimates)[0]
+    table = np.array([np.r_[one.value, one.standard_error, one.interval] for one in identified])
     values, errors = np.ascontiguousarray(table[:, :2].T)
     value, error = pooled(values, np.maximum(errors, 1e-9) ** 2, _FREEDOM)
     low = high = student(_FREEDOM) * error
     if systematic:
         below, above = np.mean(np.abs(table[:, 2:] - values[:, None]), axis=0).tolist()
         low, high = max(low, below), max(high, above)
-    half_width = 0.5 * (low + high)
-    return value, half_width / student(_FREEDOM), half_width, (max(0.0, value - low), value + high)
+    half_width, widest = 0.5 * (low + high), 0.5 * float(np.max(table[:, 3] - table[:, 2]))
+    unknown = Unknown(identified[0].name, identified[0].unit, low=0.0, resolution=widest)
+    return judge(unknown, value, half_width / student(_FREEDOM), half_width, interval=(value - low, value + high))
 
 
 def student(freedom: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -148,8 +148,8 @@ def identify(
     missing |= {stage.stage: stage.missing for stage in stages if stage.missing}
     counted = tuple(name for name in requested if name in only or not (name in missing or name in repeated))
     result = _result(robot, stages, counted, missing, extracted)
-    drives, notes = _paths({k: files[k] for k in sound}, robot, options, reopen)
-    notes = [note for note in notes if not note.endswith(tuple(missing.values()))]
+    told = {data.number for data in extracted if "delay" in lacking and data.lacking.get("delay") is lacking["delay"]}
+    drives, notes = _paths({k: files[k] for k in sound}, robot, options, reopen, told)
     notes = [*(f"{s.path}: {s.lost}" for s in result.sources if s.lost), *notes, *copies]
     notes += _trust(len(result.sources))
     notes += [f"{stage.stage}: {note}" for stage in stages for note in stage.notes]
@@ -288,19 +288,24 @@ def _result(
 
 
 def _paths(
-    files: Mapping[int, Path], robot: Robot, options: Options, reopen: Callable[[int], Opened]
+    files: Mapping[int, Path], robot: Robot, options: Options, reopen: Callable[[int], Opened], told: Set[int]
 ) -> tuple[dict[str, RecordedPath], list[str]]:
-    """Paths of a few recordings; a path that cannot be drawn is a note, since the numbers do not need it."""
+    """Paths of a few recordings; a path that cannot be drawn is a note, since the numbers do not need it.
+
+    The result tells already of `told` recordings why their base signals cannot be read.
+    """
     drives: dict[str, RecordedPath] = {}
     notes: list[str] = []
     if len(files) > _MOST_PATHS or options.columns:
         return drives, notes
     for number, file in files.items():
         try:
-            recording = reopen(number).bag()
-            path = comparison.recorded_path(recording, base_signals(recording, robot, options.topics), options.topics)
+            recording, signals = reopen(number).bag(), None
+            signals = base_signals(recording, robot, options.topics)
+            path = comparison.recorded_path(recording, signals, options.topics)
         except FAILURES as problem:
-            notes.append(f"no path in the report: {named_error(f'path of {file}', problem)}")
+            if signals is not None or number not in told:
+                notes.append(f"no path in the report: {named_error(f'path of {file}', problem)}")
             continue
         if path is not None:
             drives[file.name] = path

@@ -29,9 +29,13 @@ from youbot_dynamics.dynamics.driven_base import DrivenBase
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.least_squares import (
+    NEGLIGIBLE,
     BlockSums,
     Estimate,
     Fit,
+    Kind,
+    Reason,
+    Rival,
     Rows,
     accumulate,
     fit,
@@ -39,8 +43,9 @@ from youbot_dynamics.identification.least_squares import (
     merge,
     undetermined,
     unsettled,
+    widened,
 )
-from youbot_dynamics.identification.response._search import ARMS, Kind, Problem, base_of, search, slopes_of
+from youbot_dynamics.identification.response._search import ARMS, Loops, Problem, base_of, search, slopes_of
 from youbot_dynamics.identification.response._signals import DriveSignals, has_enough_data
 from youbot_dynamics.identification.response._unknowns import (
     DISTURBED,
@@ -48,8 +53,8 @@ from youbot_dynamics.identification.response._unknowns import (
     INNER,
     INTEGRAL,
     LAG,
+    NO_INTEGRAL,
     RATE,
-    STILL,
     TOGETHER,
     UNKNOWNS,
     VALUES,
@@ -66,8 +71,22 @@ _RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: ab
 _STUCK = 4.0  # difference of P loops to those with the other feed above which their search is repeated from these
 _HOPELESS = 100.0  # difference that cannot matter: by the cautious criterion 1 to 10^7 and more
 _WORST_MISFIT = 0.1  # relative misfit of the displacements above which the model is rejected
-_KINDS = tuple(Kind(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
-_FIRST = Kind(1.0, True)  # the search starts with this kind
+_KINDS = tuple(Loops(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
+_FIRST = Loops(1.0, True)  # the search starts with this kind
+
+_FEW_POSES = Reason(Kind.TOO_LITTLE_DATA, "too few poses while commands were sent")
+_NOT_MOVED = Reason(Kind.NOT_EXCITED, "the commands never moved the robot")
+_AT_REST = Reason(Kind.NOT_EXCITED, "the base never moved")
+_ALIKE = Reason(Kind.CONFUSED, "these drives do not distinguish it from the others")
+_SELECTED = Reason(
+    Kind.NOT_OF_THE_ROBOT, "this is the kind of speed loops with the smallest residuals, not a fitted value"
+)
+_OTHER_LOOPS = Reason(
+    Kind.OTHER_EXPLANATION, "another kind of speed loops, which these drives do not rule out, gives another value"
+)
+_DIFFERENT = Reason(
+    Kind.UNEXPLAINED, "no kind of speed loops explains all recordings: they are of different robots, or wheels slip"
+)
 _SLOW_INTEGRAL = 0.2
 
 
@@ -75,10 +94,10 @@ _SLOW_INTEGRAL = 0.2
 class Candidate:
     """Fit of one kind of loops to some recordings."""
 
-    kind: Kind
+    kind: Loops
     values: Vector  # (15,) of the unknowns
     free: Indices  # indices of the fitted unknowns
-    held: dict[int, str]  # indices of excited unknowns that were not fitted, and why
+    held: dict[int, Reason]  # indices of excited unknowns that were not fitted, and why
     squares: Vector  # (3,) sums of squared residuals of x, y, yaw [m2, m2, rad2]
     readings: float  # number of displacements used, three residuals each
     span: float  # number of readings within the time of a displacement; this many neighbours are dependent
@@ -150,10 +169,10 @@ def identify_response(
     first = array("delays", delays, (3,))
     useful = [drive for drive in drives if has_enough_data(drive)]
     if not useful:
-        return _refused("too few poses while commands were sent")
+        return _refused(_FEW_POSES)
     distance = sum(np.abs(np.diff(drive.sent)) @ np.abs(drive.twists[:-1]) for drive in useful)
     if not np.any(distance > _DRIVEN):
-        return _refused("the commands never moved the robot")
+        return _refused(_NOT_MOVED)
     problem = Problem(useful, dynamics, np.asarray(distance > _DRIVEN))
     starts = [
         np.array(
@@ -164,7 +183,7 @@ def identify_response(
     nearest = min(starts, key=lambda start: float(np.sum(problem.stacked(_FIRST, start) ** 2)))
     initial = search(problem, _FIRST, nearest, problem.free, _FIRST_BUDGET).values
     problem.weigh(_FIRST, initial)
-    candidates, reasons = list[Candidate](), dict[Kind, str]()
+    candidates, reasons = list[Candidate](), dict[Loops, Reason]()
     for kind in (kind for kind in _KINDS if kind.feed in feeds):
         starts = [_start_of(kind, initial)]
         if kind.integral and candidates and candidates[-1].kind.feed == kind.feed:
@@ -173,7 +192,7 @@ def identify_response(
             starts[-1][INTEGRAL] = _SLOW_INTEGRAL
         least = min((candidate.criterion for candidate in candidates), default=math.inf)
         budget = _BUDGET if len(starts) == 1 else _TRIAL
-        results = list[Candidate | str]()
+        results = list[Candidate | Reason]()
         for start in starts:
             results.append(_fitted(problem, kind, start, budget, least))
             if isinstance(results[-1], Candidate) and results[-1].settled:
@@ -200,7 +219,7 @@ def identify_response(
     return _selected(tuple(candidates), problem)
 
 
-def _start_of(kind: Kind, initial: Vector) -> Vector:
+def _start_of(kind: Loops, initial: Vector) -> Vector:
     """Start values (15,) of the search for a kind of loops, from a first solution of PI loops with feedforward."""
     start = initial.copy()
     if kind.feed == 0.0:
@@ -211,16 +230,16 @@ def _start_of(kind: Kind, initial: Vector) -> Vector:
     return start
 
 
-def _fitted(problem: Problem, kind: Kind, start: Vector, budget: int, least: float = math.inf) -> Candidate | str:
+def _fitted(problem: Problem, kind: Loops, start: Vector, budget: int, least: float = math.inf) -> Candidate | Reason:
     """Fit of a kind of loops to the drives, from `start` (15,), in at most `budget` simulations; or why there is none.
 
     `least` is the criterion of another kind: the search is stopped where this one is hopelessly worse.
     """
-    free, held, left = problem.excited(kind), dict[int, str](), budget
+    free, held, left = problem.excited(kind), dict[int, Reason](), budget
     n = max(2.0, problem.readings / problem.span)
     worst = (least + _HOPELESS - len(free) * math.log(3.0 * n)) / n
     if not kind.integral:
-        held = {INTEGRAL: "the loops have no integral action"}
+        held = {INTEGRAL: NO_INTEGRAL}
     while True:
         solution = search(problem, kind, start, free, left, worst)
         left -= solution.simulations
@@ -233,21 +252,25 @@ def _fitted(problem: Problem, kind: Kind, start: Vector, budget: int, least: flo
     at_bound, unexplained = value_at_bound(x, free), _unexplained(problem, problem.squares(solution.residual))
     if not solution.settled and (at_bound or unexplained):
         return unsettled(f"{budget - left} simulations of the drives")
-    if at_bound or unexplained:
-        return f"{unexplained}; {at_bound}" if at_bound and unexplained else at_bound or unexplained
+    if at_bound and unexplained:
+        return Reason(unexplained.kind, f"{unexplained.text}; {at_bound.text}")
+    if reason := at_bound or unexplained:
+        return reason
     squares = problem.squares(solution.residual)
     return Candidate(kind, x, free, held, squares, problem.readings, problem.span, solution.settled)
 
 
-def _unexplained(problem: Problem, squares: Vector) -> str:
-    """Why sums (3,) of squared residuals are too large for a model, "" if they are not."""
+def _unexplained(problem: Problem, squares: Vector) -> Reason | None:
+    """Why sums (3,) of squared residuals are too large for a model, None if they are not."""
     power = 0.0
     for moved, known in zip(problem.moved, problem.known, strict=True):
         power += float(np.sum((moved * known[:, None] * ARMS)[:, problem.driven] ** 2))
     if power == 0.0:
-        return "the base never moved"
+        return _AT_REST
     share = math.sqrt(float(squares @ ARMS**2) / power)
-    return f"the model leaves {share:.0%} of the motion unexplained: {DISTURBED}" if share > _WORST_MISFIT else ""
+    if share <= _WORST_MISFIT:
+        return None
+    return Reason(Kind.UNEXPLAINED, f"the model leaves {share:.0%} of the motion unexplained: {DISTURBED}")
 
 
 def _linearised(problem: Problem, candidate: Candidate) -> BlockSums:
@@ -276,42 +299,44 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
     single values of the loops are therefore never identified.
     """
     best = min(candidates, key=lambda candidate: candidate.criterion)
-    x, spread = best.values, np.zeros(len(UNKNOWNS))
+    x, names = best.values, [unknown.name for unknown in UNKNOWNS]
+    rivals = []
     for candidate in candidates:
         odds = min(1.0, math.exp(0.5 * (best.cautious - candidate.cautious)))
-        spread += odds * (candidate.values - x) ** 2
+        changes = math.sqrt(odds) * (candidate.values - x)
+        rivals.append(Rival(_OTHER_LOOPS, dict(zip(names, changes.tolist(), strict=True))))
     try:
         # Without their scatter between recordings: each alone has undetermined directions with arbitrary values.
         sums = _linearised(problem, best)
         linear = fit(sums, VALUES, between=False)
     except IdentificationError as exception:
-        return _refused(exception.got)
+        return _refused(Reason(Kind.TOO_LITTLE_DATA, exception.got))
+    # Of dead times and lag, parts of a delay; the other values are never judged.
+    resolution = NEGLIGIBLE * float(np.min(x[:LAG][problem.driven]) + x[LAG])
+    known = [dataclasses.replace(unknown, resolution=resolution) for unknown in UNKNOWNS]
+    excited = np.array([one.reason is None or one.reason.kind is not Kind.NOT_EXCITED for one in linear.estimates])
     estimates = []
-    for k, unknown in enumerate(UNKNOWNS):
+    for k, unknown in enumerate(known):
         prior_shift = float(linear.values[k] - x[k])
-        error = math.sqrt(float(linear.covariance[k, k]) + float(spread[k]) + prior_shift * prior_shift)
+        error = math.hypot(math.sqrt(float(linear.covariance[k, k])), prior_shift)
+        judged = judge(unknown, float(x[k]), error, linear.half_width(error))
         if k in best.held:
-            estimate = judge(unknown, float(x[k]), error, linear.half_width(error))
-            estimates.append(estimate.refused(best.held[k]))
-        elif linear.estimates[k].reason == STILL:
-            estimates.append(undetermined(unknown, unknown.unexcited))
+            estimates.append(judged.refused(best.held[k]))
+        elif not excited[k]:
+            estimates.append(undetermined(unknown))
         elif not math.isfinite(error):
-            estimate = undetermined(unknown, "these drives do not distinguish it from the others")
-            estimates.append(dataclasses.replace(estimate, value=float(x[k])))
+            estimates.append(dataclasses.replace(undetermined(unknown, _ALIKE), value=float(x[k])))
         else:
-            judged = judge(unknown, float(x[k]), error, linear.half_width(error))
-            if k in INNER and judged.identified:
-                judged = judged.refused(TOGETHER)
-            estimates.append(judged)
-    rivals = [candidate for candidate in candidates if candidate.criterion <= best.criterion + _RULED_OUT]
-    settled = all(candidate.settled for candidate in rivals)
+            estimates.append(judged.refused(TOGETHER) if k in INNER else judged)
+    estimates = list(widened(estimates, known, rivals, linear.half_width(1.0)))
+    likely = [candidate for candidate in candidates if candidate.criterion <= best.criterion + _RULED_OUT]
+    settled = all(candidate.settled for candidate in likely)
     for k in problem.free if not settled else ():
         estimates[k] = estimates[k].refused(unsettled(f"{_BUDGET} simulations of the drives"))
-    estimate = undetermined(FEED, "this is the kind of speed loops with the smallest residuals, not a fitted value")
+    estimate = undetermined(FEED, _SELECTED)
     estimates.append(dataclasses.replace(estimate, value=best.kind.feed))
     squares = sums.squares().sum(axis=0)
     augmented = np.append(-x, 1.0)
-    excited = np.array([linear_estimate.reason != STILL for linear_estimate in linear.estimates])
     uncertainty = float(
         np.sum(squares[:-1, :-1][np.ix_(excited, excited)] * linear.covariance[np.ix_(excited, excited)])
     )
@@ -355,9 +380,9 @@ def combined_response(responses: Sequence[Response]) -> Response:
             )
             candidates += [joint_candidate] if isinstance(joint_candidate, Candidate) else []
     if not candidates:
-        return _refused("no kind of speed loops explains all recordings: they are of different robots, or wheels slip")
+        return _refused(_DIFFERENT)
     return _selected(tuple(candidates), joint)
 
 
-def _refused(reason: str) -> Response:
+def _refused(reason: Reason) -> Response:
     return Response(tuple(undetermined(unknown, reason) for unknown in (*UNKNOWNS, FEED)))

@@ -38,7 +38,7 @@ _OPTIMISM, _PATIENCE = 4.0, 100  # multiple of the expected decrease that may be
 
 
 @dataclass(frozen=True)
-class Kind:
+class Loops:
     """A kind of speed loops."""
 
     feed: float  # as in `DrivenBase`
@@ -66,11 +66,11 @@ class Problem:
         # [m, m, rad] scale of the residuals; infinite for an axis that was not driven
         self.scale = np.where(driven, 1.0 / ARMS, np.inf)
 
-    def excited(self, kind: Kind) -> Indices:
+    def excited(self, kind: Loops) -> Indices:
         """Indices of the unknowns that the drives of a base with loops of this kind depend on."""
         return self.free if kind.integral else self.free[self.free != INTEGRAL]
 
-    def weigh(self, kind: Kind, x: Vector) -> None:
+    def weigh(self, kind: Loops, x: Vector) -> None:
         """Set the weights of the axes from the residuals of a kind of loops at a first solution (15,)."""
         self.scale = np.ones(3)
         rms = np.sqrt(np.sum(self.stacked(kind, x).reshape(-1, 3) ** 2, axis=0) / self.readings)
@@ -79,7 +79,7 @@ class Problem:
         scale = np.maximum(rms, _LEAST_NOISE * largest / ARMS) if largest > 0.0 else 1.0 / ARMS
         self.scale = np.where(self.driven, scale, np.inf)
 
-    def stacked(self, kind: Kind, x: Vector) -> Vector:
+    def stacked(self, kind: Loops, x: Vector) -> Vector:
         """Measured minus modelled displacements (3 k,) of all drives in the body frame, over the scale of each axis."""
         constants = base_of(x, kind, self.dynamics).constants
         parts = []
@@ -116,7 +116,7 @@ def _write_residual(moved: Vector, poses: Vector, known: Vector, scale: Vector, 
         residual[k, 2] = (moved[k, 2] - (poses[k + span, 2] - poses[k, 2])) * known[k] / scale[2]
 
 
-def base_of(x: Vector, kind: Kind, dynamics: MecanumDynamics) -> DrivenBase:
+def base_of(x: Vector, kind: Loops, dynamics: MecanumDynamics) -> DrivenBase:
     """Model with the values (15,)."""
     adjusted = dataclasses.replace(
         dynamics,
@@ -140,7 +140,7 @@ class Solution:
 
 
 def search(
-    problem: Problem, kind: Kind, start: Vector, free: Indices, budget: int, worst: float = math.inf
+    problem: Problem, kind: Loops, start: Vector, free: Indices, budget: int, worst: float = math.inf
 ) -> Solution:
     """Levenberg-Marquardt solution within the bounds for the `free` unknowns, in at most `budget` simulations.
 
@@ -229,7 +229,7 @@ def _bounded_step(normal: Vector, moment: Vector, low: Vector, high: Vector) -> 
     return step
 
 
-def slopes_of(problem: Problem, kind: Kind, x: Vector, residual: Vector, unknowns: Indices) -> Vector:
+def slopes_of(problem: Problem, kind: Loops, x: Vector, residual: Vector, unknowns: Indices) -> Vector:
     """Slopes (r, f) of a residual (r,) over some unknowns, at values (15,)."""
     columns = np.empty((len(residual), len(unknowns)))
     for column, k in enumerate(unknowns.tolist()):

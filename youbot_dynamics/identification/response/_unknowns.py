@@ -8,23 +8,23 @@ import numpy as np
 
 from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
-from youbot_dynamics.identification.least_squares import Unknown, with_unit
+from youbot_dynamics.identification.least_squares import Kind, Reason, Unknown, with_unit
 
 AXES = ("x", "y", "yaw")
 DISTURBED = "something else moved the base, or its wheels slipped"  # why drives do not fit
 STILL = "the robot hardly moved on this axis"
 UNKNOWNS = (
-    *(Unknown(f"dead_time_{axis}", "s", low=0.0, resolution=0.005, unexcited=STILL) for axis in AXES),
-    Unknown("lag", "s", low=0.0, resolution=0.005),
+    *(Unknown(f"dead_time_{axis}", "s", low=0.0, unexcited=STILL) for axis in AXES),
+    Unknown("lag", "s", low=0.0),
     Unknown("rate", "1/s", low=0.0),
-    Unknown("wheel_coulomb", "N m", low=0.0, resolution=0.02),
-    Unknown("roller_coulomb", "N", low=0.0, resolution=0.1, unexcited="the robot never moved sideways in these data"),
-    Unknown("viscous_x", "N s/m", low=0.0, resolution=5.0, unexcited=STILL),
-    Unknown("viscous_y", "N s/m", low=0.0, resolution=5.0, unexcited=STILL),
-    Unknown("turn_factor", "1", low=0.0, resolution=0.3, unexcited="the robot hardly turned"),
-    Unknown("centre_x", "m", resolution=0.05, unexcited="the robot never moved sideways and turned"),
+    Unknown("wheel_coulomb", "N m", low=0.0),
+    Unknown("roller_coulomb", "N", low=0.0, unexcited="the robot never moved sideways in these data"),
+    Unknown("viscous_x", "N s/m", low=0.0, unexcited=STILL),
+    Unknown("viscous_y", "N s/m", low=0.0, unexcited=STILL),
+    Unknown("turn_factor", "1", low=0.0, unexcited="the robot hardly turned"),
+    Unknown("centre_x", "m", unexcited="the robot never moved sideways and turned"),
     *(Unknown(f"gain_{axis}", "1", unexcited=STILL) for axis in AXES),
-    Unknown("integral", "1", low=0.0, resolution=0.3, unexcited="the loops have no integral action"),
+    Unknown("integral", "1", low=0.0, unexcited="the loops have no integral action"),
 )
 FEED = Unknown("feed", "1")  # selected with the kind of loops, not fitted
 LOW = np.array([0.0, 0.0, 0.0, 1e-3, 2.0, 0.0, 0.0, 0.0, 0.0, 0.1, -0.3, 0.5, 0.5, 0.5, 0.01])
@@ -33,7 +33,9 @@ STEPS = np.array([1e-3, 1e-3, 1e-3, 1e-3, 0.3, 0.01, 0.03, 1.0, 1.0, 0.03, 5e-3,
 LAG, RATE, TURN, CENTRE, INTEGRAL = 3, 4, 9, 10, 14  # indices into UNKNOWNS
 GAINS = slice(11, 14)
 INNER = (RATE, *range(5, 11), INTEGRAL)  # of the loops and their disturbances
-TOGETHER = "only its combination with the other numbers of the loops is determined"
+TOGETHER = Reason(Kind.CONFUSED, "only its combination with the other numbers of the loops is determined")
+NO_INTEGRAL = Reason(Kind.NOT_OF_THE_ROBOT, "the loops have no integral action")
+_NO_FRICTION = Reason(Kind.AT_BOUND, "these drives show no such friction")
 NIL = range(5, 9)  # friction, which may be zero
 # Standard deviations of the priors: of ln(2 rate lag), ln(turn_factor), centre_x [m], ln(integral) and gains. Loops
 # settle about as fast as they respond; yaw inertia and load of a robot are not known better than this.
@@ -64,30 +66,32 @@ def priors(x: Vector, centre: float) -> tuple[Vector, Vector]:
     return residuals, slopes
 
 
-def reset_at_bounds(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vector, dict[int, str]]:
+def reset_at_bounds(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tuple[Vector, dict[int, Reason]]:
     """Values (15,) with those at a bound set back to their prior, and the reason for each of these.
 
     Friction at 0 is kept, since there may be none. Dead times and gains have no prior; `value_at_bound` refuses them.
     """
-    values, reasons = x.copy(), dict[int, str]()
+    values, reasons = x.copy(), dict[int, Reason]()
     expected = {LAG: 0.5 / x[RATE], RATE: 0.5 / x[LAG], TURN: 1.0, CENTRE: dynamics.centre_of_mass[0]}
     friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
     expected |= {INTEGRAL: 1.0, **dict(zip(NIL, friction, strict=True))}
     for k in free.tolist():
         if k in NIL and x[k] <= 0.0:
-            reasons[k] = "these drives show no such friction"
+            reasons[k] = _NO_FRICTION
         elif k in expected and not LOW[k] < x[k] < HIGH[k]:
             margin = 0.01 * (HIGH[k] - LOW[k])
             values[k] = min(max(expected[k], LOW[k] + margin), HIGH[k] - margin)
             bound = with_unit(f"{x[k]:g}", UNKNOWNS[k].unit)
-            reasons[k] = f"the best value is at the bound of the search, {bound}; the configured one is kept"
+            kept = f"the best value is at the bound of the search, {bound}; the configured one is kept"
+            reasons[k] = Reason(Kind.AT_BOUND, kept)
     return values, reasons
 
 
-def value_at_bound(x: Vector, free: Indices) -> str:
-    """Name of the value without a prior in x (15,) that ended at a bound of the search, with why; "" for none."""
+def value_at_bound(x: Vector, free: Indices) -> Reason | None:
+    """Reason of the value without a prior in x (15,) that ended at a bound of the search; None for none."""
     for k in free.tolist():
         if (k < LAG or k in range(*GAINS.indices(len(x)))) and not LOW[k] < x[k] < HIGH[k]:
             unknown = UNKNOWNS[k]
-            return f"{unknown.name} is at the bound of the search, {with_unit(f'{x[k]:g}', unknown.unit)}: {DISTURBED}"
-    return ""
+            bound = with_unit(f"{x[k]:g}", unknown.unit)
+            return Reason(Kind.AT_BOUND, f"{unknown.name} is at the bound of the search, {bound}: {DISTURBED}")
+    return None

@@ -15,23 +15,33 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.least_squares import (
+    SIGNIFICANT,
     Estimate,
     Fit,
+    Kind,
+    Reason,
+    Rival,
     Rows,
     Unknown,
     least_squares,
+    strength,
+    too_little,
     undetermined,
+    widened,
 )
 
-_NO_VOLTAGE = (
+_NO_VOLTAGE = Reason(
+    Kind.NOT_MEASURED,
     "the recording holds no motor voltage, and a voltage computed as R i + K w would only return its own R and K; "
-    "needed: the measured voltage at the terminals"
+    "needed: the measured voltage at the terminals",
 )
 
-_UNSIGNED = (
+_UNSIGNED = Reason(
+    Kind.WRONG_SIGNALS,
     "the current never changes its sign, but the voltage does as if it did: its sign was not recorded; needed: the "
-    "current with its sign"
+    "current with its sign",
 )
+_CONSTANT = Reason(Kind.NOT_EXCITED, "the voltage was constant; needed: one that changes, such as steps")
 
 MEAN = 0.02  # averaging time of voltage, current and speed [s], longer than current loop and PWM period
 _WINDOW = 5.0  # averaging time of the winding's resistance [s], a third of its thermal time constant
@@ -46,7 +56,6 @@ EXPLAINS = 0.5  # R^2 below which the values of a model are meaningless
 # Standard deviations of errors that do not average out, both chosen.
 GAIN = 0.01  # relative, of a current or voltage sensor
 _SPEED_LAG = 5e-3  # of the speed behind voltage and current, such as of a filter [s]
-_SIGNIFICANT = 3.0  # standard errors of a further voltage from which it counts
 _BRUSHES = "{volts:.2g} V of the voltage have the sign of the current, whatever its size, as of brushes or a bridge"
 _ZERO_ERROR = "the voltage has a zero error of {volts:.2g} V"
 
@@ -105,7 +114,7 @@ def identify_armature(
     try:
         fit = least_squares([Rows(means[0], table, means[3], block=block)], unknowns)
     except IdentificationError as problem:
-        return _refused_armature(unknowns, f"{problem.got}; needed: {problem.expected}")
+        return _refused_armature(unknowns, too_little(problem))
     values = np.nan_to_num([estimate.value for estimate in fit.estimates])
     residual, deviation = means[3] - table @ values, means[3] - means[3].mean()
     power = float(deviation @ deviation)
@@ -119,19 +128,19 @@ def identify_armature(
     lag_voltage = values[1] * (np.interp(means[0] - _SPEED_LAG, means[0], means[2]) - means[2])
     lag_errors, *_ = np.linalg.lstsq(table, lag_voltage, rcond=None)
     gain_errors = GAIN * values * (math.sqrt(2.0), 1.0)  # R is a ratio of voltage and current, K of voltage and speed
-    resistance, torque_constant = map(fit.widened, fit.estimates, unknowns, np.hypot(lag_errors, gain_errors).tolist())
-    for column, cause in ((np.sign(table[:, 0]), _BRUSHES), (np.ones(len(table)), _ZERO_ERROR)):
-        rows = Rows(means[0], np.column_stack([table, column]), means[3], block=block)
-        try:
+    names, shared = [unknown.name for unknown in unknowns], np.hypot(lag_errors, gain_errors).tolist()
+    rivals = [Rival(None, dict(zip(names, shared, strict=True)))]
+    try:
+        for column, cause in ((np.sign(table[:, 0]), _BRUSHES), (np.ones(len(table)), _ZERO_ERROR)):
+            rows = Rows(means[0], np.column_stack([table, column]), means[3], block=block)
             wider = least_squares([rows], [*unknowns, Unknown("voltage", "V")])
-        except IdentificationError:  # too short for one more unknown
-            break
-        volts, error = wider.values[2], math.sqrt(wider.covariance[2, 2])
-        if abs(volts) > _SIGNIFICANT * error:
-            changes = (wider.values[:2] - values).tolist()
-            reason = cause.format(volts=volts)
-            resistance = fit.widened(resistance, unknowns[0], changes[0], reason)
-            torque_constant = fit.widened(torque_constant, unknowns[1], changes[1], reason)
+            if strength(wider, ["voltage"]) > SIGNIFICANT:
+                reason = Reason(Kind.OTHER_EXPLANATION, cause.format(volts=wider.values[2]))
+                changes = (wider.values[:2] - values).tolist()
+                rivals.append(Rival(reason, dict(zip(names, changes, strict=True))))
+    except IdentificationError:  # too short for one more unknown
+        pass
+    resistance, torque_constant = widened(fit.estimates, unknowns, rivals, fit.half_width(1.0))
     return Armature(resistance, torque_constant, explained, fit)
 
 
@@ -158,13 +167,12 @@ def _unsigned(table: Vector, voltage: Vector, residual: Vector) -> bool:
 
 def _refuse_unexplained(estimate: Estimate, explained: float) -> Estimate:
     """Refuse an identified estimate because the fit explains too little of the variance."""
-    reason = f"the fit explains {explained:.2g} of the variance (R2); at least {EXPLAINS:g} is needed"
-    if math.isnan(explained):
-        reason = "the voltage was constant; needed: one that changes, such as steps"
+    little = f"the fit explains {explained:.2g} of the variance (R2); at least {EXPLAINS:g} is needed"
+    reason = _CONSTANT if math.isnan(explained) else Reason(Kind.UNEXPLAINED, little)
     return undetermined(Unknown(estimate.name, estimate.unit), reason) if estimate.identified else estimate
 
 
-def _refused_armature(unknowns: Sequence[Unknown], reason: str) -> Armature:
+def _refused_armature(unknowns: Sequence[Unknown], reason: Reason) -> Armature:
     resistance, constant = (undetermined(unknown, reason) for unknown in unknowns)
     return Armature(resistance, constant, math.nan, None)
 

@@ -24,30 +24,41 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.thermal_motor import heat_history
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.least_squares import (
+    SIGNIFICANT,
     Estimate,
     Fit,
+    Kind,
+    Reason,
+    Rival,
     Rows,
     Unknown,
     judge,
     least_squares,
+    too_little,
     undetermined,
+    widened,
     with_unit,
 )
 from youbot_dynamics.identification.thermal._armature import EXPLAINS, GAIN
 
 COPPER = 0.00393  # [1/K] handbook value
-_NO_TEMPERATURE = (
+_NO_TEMPERATURE = Reason(
+    Kind.NOT_MEASURED,
     "the recording holds neither a motor temperature nor a motor voltage, which gives the winding temperature through "
-    "its resistance; needed: one of the two"
+    "its resistance; needed: one of the two",
 )
-_ONLY_RATIOS = "current and temperature give only ratios; needed: the resistance of the motor, from its voltage"
-
+_ONLY_RATIOS = Reason(
+    Kind.CONFUSED,
+    "current and temperature give only ratios; needed: the resistance of the motor, from its voltage",
+)
 _LATE = "the temperatures are some {lag:.2g} s behind the current: their sensors lag"
-
-_DRIFTING = (
-    "it depends on a drift of the air or the sensor during the run; needed: air that does not warm, or a longer run"
+_DRIFTING = Reason(
+    Kind.OTHER_EXPLANATION,
+    "it depends on a drift of the air or the sensor during the run; needed: air that does not warm, or a longer run",
 )
-_EXCHANGED = "the winding would be slower than its housing: these readings do not distinguish the two"
+_EXCHANGED = Reason(
+    Kind.CONFUSED, "the winding would be slower than its housing: these readings do not distinguish the two"
+)
 
 _HEAT_BLOCKS = 40
 _NAMES = ("heating", "winding_time_constant", "housing_time_constant", "capacity_ratio")
@@ -59,7 +70,6 @@ _LARGEST_RESIDUAL = 1e6  # residuals beyond this are clipped [K]: the search may
 _START_FACTORS = (0.3, 1.0, 3.0)  # factors on the start values of the search
 _BUDGET = 400  # steps of the search from each start
 _BOUND_MARGIN = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
-_DISAGREEMENT = 3.0  # combined standard errors above which parts of the data disagree
 # Standard deviations of errors that all readings of a run share; they do not average out. All are chosen.
 _AIR = 0.2  # of the air at the start, relative to the motor's first reading or to the given temperature [K]
 _DRIFT = 0.005  # of the air or of the sensor, in the square root of a second [K]: 0.2 K in half an hour
@@ -252,35 +262,32 @@ def identify_heat(
     try:
         logs, fit, residuals, slopes = _solve(runs, coefficient, starts)
     except IdentificationError as problem:
-        return _refused_heat(f"{problem.got}; needed: {problem.expected}", coefficient)
+        return _refused_heat(too_little(problem), coefficient)
     gaps = _disagreement(runs, coefficient, logs)
-    changes = _model_changes(runs, coefficient, logs, fit)
-    # Half the difference as an additional standard error, so that the interval contains the values of both parts.
-    covariance = fit.covariance + np.diag((0.5 * gaps) ** 2)
-    covariance += sum((np.outer(change, change) for _, change in changes), np.zeros_like(covariance))
-    covariance += _shared_error_covariance(runs, coefficient, logs, slopes)
+    changes = [*_model_changes(runs, coefficient, logs, fit), *_gap_changes(gaps)]
+    covariance = fit.covariance + _shared_error_covariance(runs, coefficient, logs, slopes)
     logs_in_ampere = logs - np.array([2.0 * math.log(peak), 0.0, 0.0, 0.0])
-    values = np.exp(logs_in_ampere)
-    ratios = []
-    for k, (name, unit) in enumerate(zip(_NAMES, _UNITS, strict=True)):
+    values, multiple, ratios = np.exp(logs_in_ampere), fit.half_width(1.0), []
+    unknowns = [Unknown(name, unit, low=0.0) for name, unit in zip(_NAMES, _UNITS, strict=True)]
+    rivals = [Rival(reason, dict(zip(_NAMES, (values * change).tolist(), strict=True))) for reason, change in changes]
+    for k, unknown in enumerate(unknowns):
         error = float(np.sqrt(covariance[k, k]) * values[k])
         if math.isfinite(error):
-            ratio = judge(Unknown(name, unit, low=0.0), float(values[k]), error, fit.half_width(error))
-            reason = _implausibility(k, runs, logs, residuals, float(gaps[k]), ratio)
-            if not ratio.identified and changes:
-                cause, change = max(changes, key=lambda item: abs(float(item[1][k])))
-                reason = reason or (cause if change[k] != 0.0 else "")
-            ratios.append(ratio.refused(reason) if reason else ratio)
+            ratio = judge(unknown, float(values[k]), error, multiple * error)
+            (ratio,) = widened([ratio], unknowns, rivals, multiple)
+            reason = _implausibility(k, runs, logs, residuals, ratio.value)
+            ratios.append(ratio if reason is None else ratio.refused(reason))
         else:
-            ratios.append(undetermined(Unknown(name, unit), fit.estimates[k].reason))
+            ratios.append(undetermined(unknown, fit.estimates[k].reason))
     unidentified = [ratio.name for ratio in ratios if not ratio.identified]
+    covariance += sum((np.outer(change, change) for _, change in changes), np.zeros_like(covariance))
     constants = _constants(fit, covariance, logs_in_ampere, resistance, unidentified)
     disagreeing = tuple(name for name, gap in zip(_NAMES, gaps, strict=True) if gap > 0.0)
     residual = float(np.sqrt(np.mean(residuals**2)))
     return Heat(tuple(ratios), constants, residual, values, coefficient, disagreeing)
 
 
-def _refused_heat(reason: str, coefficient: float) -> Heat:
+def _refused_heat(reason: Reason, coefficient: float) -> Heat:
     """Thermal model with all values refused for one reason."""
     unknowns = [Unknown(*description) for description in zip(_NAMES, _UNITS, strict=True)]
     ratios, constants = (tuple(undetermined(unknown, reason) for unknown in group) for group in (unknowns, _CONSTANTS))
@@ -310,13 +317,12 @@ def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
         best = min(solutions, key=lambda solution: float(solution.cost))
         if best.status == 0:
             got = f"a search that was stopped after {_BUDGET} evaluations of the model, before it converged"
-            raise IdentificationError("heating", got=got, expected="longer runs in which the current varies more")
+            expected = "longer runs in which the current varies more"
+            raise IdentificationError("heating", got=got, expected=expected, kind=Kind.NOT_CONVERGED)
         return best.x, *_linear_fit(runs, misfit, best.x)
 
 
-def _model_changes(
-    runs: Sequence[HeatRun], coefficient: float, logs: Vector, fit: Fit
-) -> tuple[tuple[str, Vector], ...]:
+def _model_changes(runs: Sequence[HeatRun], coefficient: float, logs: Vector, fit: Fit) -> list[tuple[Reason, Vector]]:
     """Changes (4,) of the logarithms in other models, each with its cause, as far as the readings show them.
 
     A sensor that lags looks like a slow winding. A lag counts from 3 standard errors, if it is longer than that which
@@ -326,16 +332,27 @@ def _model_changes(
     changes = []
     try:
         solution, with_lag, *_ = _solve(runs, coefficient, [np.append(logs, _LAG)])
-        if solution[-1] > max(_DISAGREEMENT * math.sqrt(with_lag.covariance[-1, -1]), _LAG):
-            changes.append((_LATE.format(lag=solution[-1]), solution[:-1] - logs))
+        if solution[-1] > max(SIGNIFICANT * with_lag["lag"].standard_error, _LAG):
+            late = Reason(Kind.OTHER_EXPLANATION, _LATE.format(lag=solution[-1]))
+            changes.append((late, solution[:-1] - logs))
         trending = [dataclasses.replace(run, trend=True) for run in runs]
         solution, with_trend, *_ = _solve(trending, coefficient, [logs])
     except IdentificationError:  # too short for one more unknown
-        return tuple(changes)
+        return changes
     variance = np.diag(fit.covariance)
     errors = np.sqrt(np.maximum(np.diag(with_trend.covariance) - variance, variance))
-    difference = np.where(np.abs(solution - logs) > _DISAGREEMENT * errors, solution - logs, 0.0)
-    return (*changes, (_DRIFTING, difference))
+    difference = np.where(np.abs(solution - logs) > SIGNIFICANT * errors, solution - logs, 0.0)
+    return [*changes, (_DRIFTING, difference)]
+
+
+def _gap_changes(gaps: Vector) -> list[tuple[Reason, Vector]]:
+    """Half of each difference (4,) between parts of the data: the interval then contains the values of both parts."""
+    found = []
+    for k in np.flatnonzero(gaps):
+        differ = f"parts of them give values that differ by a factor of {math.exp(gaps[k]):.2g}"
+        reason = Reason(Kind.OTHER_EXPLANATION, f"the recordings disagree: {differ}")
+        found.append((reason, 0.5 * gaps * (np.arange(len(gaps)) == k)))
+    return found
 
 
 def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> Vector:
@@ -356,30 +373,27 @@ def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> 
             continue  # a part is too short to be fitted alone
         difference = np.abs(logs_a - logs_b)
         combined = np.sqrt(np.diag(fit_a.covariance) + np.diag(fit_b.covariance))
-        gaps = np.maximum(gaps, np.where(difference > _DISAGREEMENT * combined, difference, 0.0))
+        gaps = np.maximum(gaps, np.where(difference > SIGNIFICANT * combined, difference, 0.0))
     return gaps
 
 
-def _implausibility(
-    k: int, runs: Sequence[HeatRun], logs: Vector, residuals: Vector, gap: float, ratio: Estimate
-) -> str:
-    """Reason why the ratio number k is not credible although it has an interval, "" if it is credible."""
+def _implausibility(k: int, runs: Sequence[HeatRun], logs: Vector, residuals: Vector, value: float) -> Reason | None:
+    """Reason why the ratio number k is not credible although it has an interval, None if it is credible."""
     spread = np.concatenate([run.spread() for run in runs])
     power = float(spread @ spread)
     explained = 1.0 - float(residuals @ residuals) / power if power > 0.0 else 0.0
-    value, longest = ratio.value, max(float(np.ptp(run.read_times())) for run in runs)
+    longest = max(float(np.ptp(run.read_times())) for run in runs)
     if explained < EXPLAINS:
-        return f"the fit explains {explained:.2g} of the temperature variance (R2); at least {EXPLAINS:g} is needed"
+        little = f"the fit explains {explained:.2g} of the temperature variance (R2); at least {EXPLAINS:g} is needed"
+        return Reason(Kind.UNEXPLAINED, little)
     if min(logs[k] - math.log(_LOW[k]), math.log(_HIGH[k]) - logs[k]) < _BOUND_MARGIN:
-        return f"the search ended at its bound, {with_unit(f'{value:.3g}', _UNITS[k])}"
+        return Reason(Kind.AT_BOUND, f"the search ended at its bound, {with_unit(f'{value:.3g}', _UNITS[k])}")
     if _UNITS[k] == "s" and logs[1] > logs[2]:
         return _EXCHANGED
     if _UNITS[k] == "s" and _LEAST_DURATION * value > longest:
-        needed = _LEAST_DURATION * value
-        return f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s; {needed:.0f} s are needed"
-    if gap > 0.0 and not ratio.identified:
-        return f"the recordings disagree: parts of them give values that differ by a factor of {math.exp(gap):.2g}"
-    return ""
+        short = f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s"
+        return Reason(Kind.TOO_LITTLE_DATA, f"{short}; {_LEAST_DURATION * value:.0f} s are needed")
+    return None
 
 
 def _linear_fit(
@@ -449,7 +463,8 @@ def _constants(
         variance = float(powers[1:][used] @ covariance[np.ix_(used, used)] @ powers[1:][used])
         missing = [name for name, use in zip(_NAMES, used, strict=True) if use and name in unidentified]
         if missing:
-            estimates.append(undetermined(unknown, f"these runs do not determine: {', '.join(missing)}"))
+            reason = Reason(Kind.DEPENDS, f"these runs do not determine: {', '.join(missing)}")
+            estimates.append(undetermined(unknown, reason))
             continue
         value = math.exp(float(powers @ np.concatenate([[math.log(ohms)], logs])))
         standard_error = value * math.hypot(math.sqrt(variance), ohms_error / ohms)

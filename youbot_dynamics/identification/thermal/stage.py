@@ -76,7 +76,7 @@ def recorded_motors(recording: Recording, robot: Robot, chosen: Mapping[str, str
         raise RecordingError(f"{recording.path}", got=NOTHING_MEASURED)
     signals = recorded_arm(recording, robot, chosen).signals
     if len(signals.time) < 2:
-        raise RecordingError(f"{recording.path}", got=NO_EFFORT)
+        raise RecordingError(f"{recording.path}", got=NO_EFFORT.text)
     motors = [joint.motor for joint in robot.arm.joints]
     gears = np.array([motor.gear_ratio for motor in motors])
     current = signals.torque / (np.array([motor.torque_constant for motor in motors]) * gears)

@@ -1,0 +1,19 @@
+"""Why a delay, dead time or lag is not identified."""
+
+from __future__ import annotations
+
+from youbot_dynamics.identification.least_squares import Kind, Reason
+
+CONSTANT = Reason(Kind.NOT_EXCITED, "the command never changed")
+CONSTANT_BEFORE = Reason(Kind.NOT_EXCITED, "the command never changed before the last reading")
+NO_INFORMATION = Reason(Kind.NOT_EXCITED, "the motion carries no information on the delay (constant velocity?)")
+NO_RESPONSE = Reason(Kind.NOT_EXCITED, "the motion carries no information on the response to a change of the command")
+PERIODIC = Reason(Kind.CONFUSED, "the motion is periodic: the delay and the delay plus one period fit equally well")
+OPPOSITE = Reason(Kind.WRONG_SIGNALS, "the motion is opposite to the command: check the signs of the channel")
+NEGATIVE = Reason(Kind.WRONG_SIGNALS, "the fitted dead time is negative: the motion would lead the command")
+FASTER = Reason(Kind.UNEXPLAINED, "the motion changes faster than the command: the model lacks an effect")
+
+
+def leading(by: str) -> Reason:
+    """Reason of a motion that leads its command by a time."""
+    return Reason(Kind.WRONG_SIGNALS, f"the motion leads the command by {by}: check clocks and topics")
