@@ -135,7 +135,7 @@ class LaggedCommand:
 _LEAST_LAG = 5e-4  # [s] a smaller lag is zero: between two readings the response would be a step
 _FIRST_LAGS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)  # start values of the search [s]
 _FRICTION_LAGS = (0.03, 0.1)  # double lags for the response of a speed loop to a change of friction [s]
-_ITERATIONS = 30
+_ITERATIONS = 100
 _CONVERGED, _NOTICEABLE = 1e-7, 1e-5  # step at which the search ends, and that matters if it spent its budget [s]
 # Shares of the residual and of the friction displacement that may look like dead time or lag after any averaging.
 _HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 1.5
