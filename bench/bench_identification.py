@@ -12,6 +12,7 @@ of the peers, and the accuracy of each stands beside its time.
 from __future__ import annotations
 
 import importlib.util
+import resource
 import subprocess
 import sys
 import tempfile
@@ -24,8 +25,10 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares as scipy_least_squares
 
 from bench.bag_peers import TOPIC, read_with_mcap_ros2, write_wheel_states
+from bench.clean_drive import write_clean_drive
 from bench.harness import AccuracyGoal, Candidate, Goal, Item, TimeGoal
 from bench.ten_minutes import write_ten_minutes
+from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.identification.base_friction import (
     WHEEL_DEADBAND,
     FrictionModel,
@@ -35,7 +38,11 @@ from youbot_dynamics.identification.base_friction import (
 from youbot_dynamics.identification.base_friction._signals import recorded_wheel_signals
 from youbot_dynamics.identification.least_squares import Rows, Unknown, accumulate, fit
 from youbot_dynamics.recording.bag import open_bag
+from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot
+from youbot_dynamics.simulation.scenario import drive, write_bag
+from youbot_dynamics.simulation.truth import load_truth
+from youbot_dynamics.simulation.youbot import BaseOnly
 
 Vector = NDArray[np.float64]
 
@@ -43,6 +50,7 @@ STEP = 1e-3  # [s] the EtherCAT cycle of the youBot
 TRUTH = {"viscous_x": 15.0, "viscous_y": 20.0, "wheel_coulomb": 0.12, "roller_coulomb": 0.3}
 SPEED_NOISE, TORQUE_NOISE = 0.05, 0.05  # [rad/s], [N m]
 PROCESS, PEAK = "processor time, imports included", "peak memory [MB]"
+WHOLE = "`youbot identify`, processor time"
 READ_AND_FIT = """
 import sys, time
 from pathlib import Path
@@ -240,6 +248,33 @@ def from_bag(count: int) -> Item:
     )
 
 
+def identify_whole(write: Callable[[Path], object], about: str, at_most: float) -> Item:
+    """What a user waits for: processor time of `youbot identify` with all stages, for the bag that `write` makes."""
+    folder = tempfile.TemporaryDirectory(prefix="youbot_bench_")
+    bag, out = Path(folder.name) / "bag", Path(folder.name) / "out"
+    write(bag)
+
+    def identify(kept: tempfile.TemporaryDirectory[str] = folder) -> float:
+        arguments = ["identify", str(bag), "--out", str(out), "--overwrite"]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-m", "youbot_dynamics.commands.main", *arguments], capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if not (out / "result.json").exists():
+            raise RuntimeError(f"`youbot identify` wrote no result for {bag}")
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    identify()  # compiles
+    goals = (TimeGoal(WHOLE, at_most, says="imports and report included"),)
+    return Item(about=about, unit="s", candidates={WHOLE: Candidate(identify, timed=True)}, goals=goals, repeats=3)
+
+
+def write_drive(folder: Path) -> None:
+    """A drive of 20 s as those of the demo, on its digital twin."""
+    robot = load_robot()
+    trajectory = read_program(program_path("combined"), 0.02).trajectory()
+    write_bag(drive(trajectory, robot, BaseOnly(load_truth(0), robot.driver, 0), 0), robot, folder)
+
+
 def ten_minutes() -> Item:
     """What a user waits for: processor time and memory of a process that reads a bag and fits friction."""
     folder = tempfile.TemporaryDirectory(prefix="youbot_bench_")
@@ -272,6 +307,15 @@ ITEMS: dict[str, Callable[[], Item]] = {
     "friction-columns-1e6": partial(from_columns, 1_000_000, against_scipy=True),
     "friction-columns-linear": linear,
     "bag-of-ten-minutes": ten_minutes,
+    "identify-clean-minute": partial(
+        identify_whole,
+        write_clean_drive,
+        "a minute at 50 Hz without noise, as of a simulator: all stages, with the report",
+        10.0,
+    ),
+    "identify-drive-of-demo": partial(
+        identify_whole, write_drive, "a drive of 20 s of the demo: all stages, with the report", 4.0
+    ),
     "friction-bag-1e5": partial(from_bag, 100_000),
     "friction-bag-1e6": partial(from_bag, 1_000_000),
     "least-squares-rows": block_sums,

@@ -29,7 +29,7 @@ ARM_STEPS, SLOW_STEPS = 15, 5  # steps from message to message: the arm four tim
 SPEED_NOISE, TORQUE_NOISE = 0.05, 0.05  # [rad/s], [N m]
 
 
-def _rows(topic: str, kind: str, time: Vector, message: Callable[[int, int], bytes]) -> Iterator[Row]:
+def rows_of(topic: str, kind: str, time: Vector, message: Callable[[int, int], bytes]) -> Iterator[Row]:
     """Messages of a topic: `message` gets a stamp [ns] and the row."""
     for row, stamp in enumerate((EPOCH + np.round(time * 1e9).astype(np.int64)).tolist()):
         yield stamp + 200_000, topic, kind, message(stamp, row)
@@ -74,15 +74,17 @@ def write_ten_minutes(folder: Path) -> Path:
     wheels, joints, often = driver.wheel_joints, driver.arm_joints, time[slow]
     readings = "/driver/joint_states", types.JOINT_STATE
     topics = (
-        _rows(*readings, time, lambda ns, k: types.joint_state_cdr(ns, wheels, *(column[k] for column in told))),
-        _rows(*readings, moments, lambda ns, k: types.joint_state_cdr(ns, joints, q[k], v[k], efforts[k])),
-        _rows(
+        rows_of(*readings, time, lambda ns, k: types.joint_state_cdr(ns, wheels, *(column[k] for column in told))),
+        rows_of(*readings, moments, lambda ns, k: types.joint_state_cdr(ns, joints, q[k], v[k], efforts[k])),
+        rows_of(
             "/odom",
             types.ODOMETRY,
             often,
             lambda ns, k: types.odometry_cdr(ns, "odom", "base_link", place[k], body[k]),
         ),
-        _rows("/ground_truth", types.POSE_STAMPED, often, lambda ns, k: types.pose_stamped_cdr(ns, "world", place[k])),
+        rows_of(
+            "/ground_truth", types.POSE_STAMPED, often, lambda ns, k: types.pose_stamped_cdr(ns, "world", place[k])
+        ),
     )
     with BagWriter(folder, {"robot_id": robot.robot_id}) as bag:
         for received, topic, kind, cdr in merge(*topics, key=lambda row: row[0]):

@@ -127,9 +127,12 @@ def test_recordings_together_are_no_surer_than_their_noise_lets_them(two: list[R
     What one recording of 30 s hardly tells by itself the other may tell, so it is the truth that judges.
     """
     both = combined_response(two)
+    ratios = []
     for name, true in true_response(SLOW_LOOPS).items():
         assert abs(both[name].value - true) < 3.0 * both[name].standard_error, name
-        assert both[name].standard_error < 1.1 * min(one[name].standard_error for one in two), name
+        ratios.append(both[name].standard_error / min(one[name].standard_error for one in two))
+    # Each is uncertain by a tenth, since it comes from the scatter between some forty blocks.
+    assert max(ratios) < 1.2 and np.mean(ratios) < 0.95
     # What each tells by itself already must come out about sqrt(2) times as sure, not three times.
     for name in ("gain_x", "gain_y", "gain_yaw", "turn_factor", "roller_coulomb"):
         assert both[name].standard_error > 0.4 * min(one[name].standard_error for one in two), name

@@ -12,6 +12,7 @@ import struct
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import lru_cache, partial
 from operator import itemgetter
 from types import SimpleNamespace
@@ -197,7 +198,8 @@ def chunk_unpackers() -> Mapping[str, Callable[[bytes, int], bytes]]:
     mcap.read_exact, mcap.skip_sized = partial(counted, mcap.read_exact, 1), partial(counted, mcap.skip_sized, SKIPPED)
     reader1.decompressors.update(lz4=unpackers["lz4"], bz2=partial(unpack, bz2.BZ2Decompressor))
     reader2.zstd = SimpleNamespace(open=open_zstd, decompress=unpackers["zstd"])
-    reader2.YAML = metadata.YAML = lambda typ: SimpleNamespace(load=load_yaml)
+    parsed = lru_cache(maxsize=16)(load_yaml)  # rosbags parses the same few texts of each topic at every opening
+    reader2.YAML = metadata.YAML = lambda typ: SimpleNamespace(load=lambda text: deepcopy(parsed(text)))
     apsw.connection_hooks.append(bound)
     return {"": lambda data, size: data, **unpackers}
 

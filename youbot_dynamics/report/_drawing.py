@@ -153,6 +153,7 @@ def plain_style() -> Iterator[None]:
                 "axes.grid": True,
                 "axes.axisbelow": True,
                 "axes.xmargin": 0.02,
+                "axes.titley": 1.0,  # else matplotlib lays out all ticks again to look for one above the title
                 "axes.unicode_minus": True,
                 "axes.formatter.useoffset": False,
                 "grid.color": colour("grid"),

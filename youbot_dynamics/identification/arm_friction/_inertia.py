@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.optimize import OptimizeResult, least_squares
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
@@ -41,6 +41,7 @@ class ConsistentInertia:
     parameters: Vector  # (10 n + nv,) inertial parameters of the arm with these bodies
     friction: Vector  # PARTS (k, 5) of the fitted joints
     explained: dict[str, float]  # R^2 of the torque of each fitted joint
+    steps: int = 0  # of a search that spent its budget; 0 if it converged
 
 
 def pseudo_inertia(parameters: Vector) -> Vector:
@@ -110,8 +111,8 @@ def consistent_inertia(identification: ArmFriction) -> ConsistentInertia:
         slopes[range(width, len(x)), range(width, len(x))] = 1.0
         return np.vstack([factor @ slopes, slopes[:width] / uncertainties[:, None]])
 
-    def search(solver: str) -> Vector:
-        found: Vector = least_squares(
+    def search(solver: str) -> OptimizeResult:
+        return least_squares(
             residual,
             start,
             jacobian,
@@ -121,20 +122,20 @@ def consistent_inertia(identification: ArmFriction) -> ConsistentInertia:
             xtol=1e-6,
             max_nfev=_MOST_STEPS,
             tr_solver=solver,
-        ).x
-        return found
+        )
 
     try:
-        solution = parameters(search("exact"))
+        best = search("exact")
     except np.linalg.LinAlgError:  # LAPACK's singular values need not converge, seen with a rotor near its bound
-        solution = parameters(search("lsmr"))
+        best = search("lsmr")
+    solution = parameters(best.x)
     friction, shares = solution[width:].reshape(-1, count), {}
     scales, delay = 1.0 + identification.reading_values[:-1], identification.reading_values[-1]
     for row, scale, values, offset in zip(identification.rows, scales, friction, identification.offsets, strict=True):
         modelled = scale * (row.body @ solution[:width]) - row.known - delay * row.slew
         modelled += (row.friction() * _friction_mask(offset)) @ values
         shares[identification.model.joint_names[row.joint]] = row.explained(modelled)
-    return ConsistentInertia(solution[:width], friction, shares)
+    return ConsistentInertia(solution[:width], friction, shares, _MOST_STEPS if best.status == 0 else 0)
 
 
 def _triangular_factor(identification: ArmFriction) -> tuple[Vector, Vector]:

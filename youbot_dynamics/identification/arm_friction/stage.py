@@ -102,9 +102,10 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         else:
             bodies = consistent_inertia(identification)
             shares = ", ".join(f"{name} {share:.3f}" for name, share in bodies.explained.items())
+            stopped = f"; the search stopped after {bodies.steps} steps, before it converged" if bodies.steps else ""
             notes.append(
                 f"share of the torques explained by physically consistent bodies (R2): {shares}; parameters that the "
-                "motion does not determine keep the values of the URDF"
+                f"motion does not determine keep the values of the URDF{stopped}"
             )
     return StageResult(
         STAGE,

@@ -24,6 +24,7 @@ from youbot_dynamics.arrays import Flags, Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.body._model import (
+    BUDGET,
     GRID,
     LONGEST,
     LONGEST_STEP,
@@ -44,6 +45,7 @@ from youbot_dynamics.identification.least_squares import (
     judge,
     student,
     undetermined,
+    unsettled,
     whiteness,
 )
 from youbot_dynamics.identification.least_squares import combined as pooled
@@ -168,11 +170,14 @@ def identify_axis(
     if reason is not None:
         return refused(reason)
     quantum = readings.quantum(measured)
-    fit, limits, rivals = _limits(Fit(held, readings, start), quantum, unit)
+    first = Fit(held, readings, start)
+    fit, limits, rivals = _limits(first, quantum, unit)
     band = _dead_band(fit, quantum, unit)
     dead_band = band.value if band.identified and band.interval[0] > 0.0 else 0.0
     if dead_band:
         fit = Fit(_with_dead_band(fit.command, dead_band), readings, (fit.delay, fit.lag))
+    if not (first.settled and fit.settled):
+        return refused(unsettled(f"{BUDGET} evaluations"))
     if fit.explained < _LEAST_EXPLAINED:
         return refused(_unexplained(fit.explained))
     response: tuple[Estimate, ...] = fit.estimates(held)

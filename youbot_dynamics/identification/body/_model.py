@@ -39,6 +39,7 @@ _DENSEST = 0.008  # mean step of the path between its points [s]; means over 1.2
 _LEAST_LAG = 5e-4  # [s]
 _SHORTEST_LAG = 0.15  # shortest lag that the means distinguish from others, an eighth of their window [s]
 _REFINEMENTS = 2  # of the delay
+BUDGET = 100  # steps of the search for delay and lag
 _BLOCK = 3.0 * WINDOW  # in which means depend little on those of the next [s]
 _SAME_RHYTHM = "; readings and commands have the same rhythm, and the lag is short"
 HIDDEN = 0.12  # share of the residual that may look like a change of delay or gain after any averaging
@@ -111,6 +112,7 @@ class Fit:
     Attributes:
         delay, lag: of the best response of one lag [s].
         explained: share of the motion that it explains.
+        settled: whether the search converged within its budget.
     """
 
     def __init__(self, command: HeldCommand, readings: Readings, start: tuple[float, float]) -> None:
@@ -121,7 +123,8 @@ class Fit:
             return readings.means(self.solved([path])[1])
 
         bounds = ((0.0, _LEAST_LAG), (2.0 * LONGEST, LONGEST))
-        best = least_squares(residual, np.clip(start, *bounds), x_scale=GRID, bounds=bounds)
+        best = least_squares(residual, np.clip(start, *bounds), x_scale=GRID, bounds=bounds, max_nfev=BUDGET)
+        self.settled = best.status > 0
         self.delay, self.lag = best.x.tolist()
         self.explained = 1.0 - float(np.sum(residual(best.x) ** 2)) / float(np.sum((mean - mean.mean()) ** 2))
         for _ in range(_REFINEMENTS):

@@ -53,6 +53,7 @@ from youbot_dynamics.identification.least_squares import (
     judge,
     merge,
     undetermined,
+    unsettled,
     widened,
 )
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -179,6 +180,7 @@ class _Solved:
     scales: Vector
     # (p,) changes of the unknowns if slip may grow with the motion; 0 if it does not do so significantly
     misfit: Vector
+    settled: bool  # whether the steps became small within their budget
 
 
 def _solve(windows: Sequence[Windows], start: Guess, free: Indices, unknowns: Sequence[Unknown]) -> _Solved:
@@ -220,7 +222,8 @@ def _solve(windows: Sequence[Windows], start: Guess, free: Indices, unknowns: Se
         slip_motions(part, guess, float(offset), weight) * (np.sqrt(weight[:, 1, None, None]) / scales[2])
         for part, offset, weight in zip(windows, guess.offsets, weights, strict=True)
     ]
-    return _Solved(guess, linear_fit, scales, _misfit(pieces, unknowns, growing))
+    settled = largest_change <= _CONVERGED
+    return _Solved(guess, linear_fit, scales, _misfit(pieces, unknowns, growing), settled)
 
 
 def _misfit(pieces: Sequence[Rows], unknowns: Sequence[Unknown], slips: Sequence[Vector]) -> Vector:
@@ -333,6 +336,8 @@ def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase
             f"the poses do not follow the wheels: the tracked body would be {np.hypot(*guess.sensor[:2]):.2g} m from "
             f"the centre of the base; {_CHECK}",
         )
+    if not solved.settled:
+        return unsettled(f"{_ROUNDS} steps")
     smoothing = guess.smoothing
     if abs(smoothing) - 2.0 * deviations[-1] > _STRONG:
         return Reason(

@@ -42,6 +42,7 @@ from youbot_dynamics.identification.least_squares import (
     Unknown,
     judge,
     undetermined,
+    unsettled,
 )
 from youbot_dynamics.identification.reading import find_wheel_states
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -133,10 +134,11 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
     guess, determined = Guess(base, np.zeros(3), np.zeros(0)), _determined(legs, base)
     reasons, covariance = _reasons(legs, base), np.full((3, 3), nan)
     if len(determined):
-        guess, solved_covariance, misfit = _solve(legs, guess, determined)
+        guess, solved_covariance, misfit, settled = _solve(legs, guess, determined)
         covariance[np.ix_(determined, determined)] = solved_covariance
         inconsistency = _inconsistency(guess.base, base, len(legs) - len(determined), misfit)
-        reasons = [inconsistency or reason for reason in reasons]
+        failure = inconsistency or (None if settled else unsettled(f"{_ROUNDS} steps"))
+        reasons = [failure or reason for reason in reasons]
     values = (float(np.mean(guess.base.radii)), lever(guess.base), guess.base.lateral_factor)
     errors = np.array(values) * np.sqrt(np.diag(covariance))
     names = zip((RADIUS, LEVER, LATERAL_FACTOR), ("m", "m", "1"), values, errors.tolist(), reasons, strict=True)
@@ -204,8 +206,8 @@ def _reasons(legs: Sequence[TapeLeg], base: MecanumBase) -> list[Reason | None]:
     return [scale, turns, factor if base.all_forward else NO_FACTOR]
 
 
-def _solve(legs: Sequence[TapeLeg], guess: Guess, determined: Indices) -> tuple[Guess, Vector, float]:
-    """Gauss-Newton over logarithms: guess, covariance of the determined values, and weighted squared misfit.
+def _solve(legs: Sequence[TapeLeg], guess: Guess, determined: Indices) -> tuple[Guess, Vector, float, bool]:
+    """Gauss-Newton over logarithms: guess, covariance of the determined values, weighted squared misfit, convergence.
 
     Two errors are common to several legs: radii that differ between the wheels act on all of them, creep on all legs of
     a kind. On mecanum wheels unequal radii have an effect of second order; on omni wheels each leg shows another mean.
@@ -228,7 +230,8 @@ def _solve(legs: Sequence[TapeLeg], guess: Guess, determined: Indices) -> tuple[
         if np.max(np.abs(step)) < _CONVERGED:
             break
     covariance: Vector = np.asarray(np.linalg.inv(slopes.T @ slopes), dtype=np.float64)
-    return guess, covariance, float(np.sum((residual - slopes @ step) ** 2))
+    settled = bool(np.max(np.abs(step)) < _CONVERGED)
+    return guess, covariance, float(np.sum((residual - slopes @ step) ** 2)), settled
 
 
 def _slopes(legs: Sequence[TapeLeg], guess: Guess, changes: Vector) -> Vector:

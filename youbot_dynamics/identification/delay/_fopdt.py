@@ -21,6 +21,7 @@ from youbot_dynamics.identification.least_squares import (
     judge,
     search_ended,
     student,
+    unsettled,
 )
 from youbot_dynamics.identification.signals import HeldCommand
 
@@ -134,8 +135,8 @@ class LaggedCommand:
 _LEAST_LAG = 5e-4  # [s] a smaller lag is zero: between two readings the response would be a step
 _FIRST_LAGS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)  # start values of the search [s]
 _FRICTION_LAGS = (0.03, 0.1)  # double lags for the response of a speed loop to a change of friction [s]
-_ITERATIONS = 30
-_CONVERGED = 1e-7  # [s]
+_ITERATIONS = 100
+_CONVERGED, _NOTICEABLE = 1e-7, 1e-5  # step at which the search ends, and that matters if it spent its budget [s]
 # Shares of the residual and of the friction displacement that may look like dead time or lag after any averaging.
 _HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 1.5
 # Order c of the loop: the response of one lag (0) or two equal lags (1), and in proportion between and beyond. A PI
@@ -202,7 +203,7 @@ def fit_fopdt(
     friction_responses = [LaggedCommand(friction, friction_lag).twice(time - delay) for friction_lag in _FRICTION_LAGS]
     friction_responses.append(LaggedCommand(friction, _FRICTION_LAGS[0]).at(time - delay).motion)
     search = _Search(command, time, motion, friction_responses, longest)
-    dead_time, lag = search.best(delay)
+    dead_time, lag, settled = search.best(delay)
     _, residual, _ = search.linearised(dead_time, lag)
     # Lags much shorter than the hold time of the command have hardly any effect; use the slopes of a longer lag.
     slope_lag = max(lag, 0.5 * float(np.median(np.diff(command.times))))
@@ -211,6 +212,8 @@ def fit_fopdt(
     if not np.all(np.isfinite(covariance)):
         return *refused(NO_RESPONSE, dead_time, lag), residual
     hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
+    if not settled:
+        return *refused(unsettled(f"{_ITERATIONS} steps"), dead_time, lag), residual
     covariance = covariance[-2:, -2:] + np.diag([(hidden / orthogonal_size(slopes, k)) ** 2 for k in (-2, -1)])
     q = 0.5 * lag**2
     if lag <= _LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
@@ -312,8 +315,11 @@ class _Search:
         total = float(self._motion @ self._motion)
         return total - (float(model @ self._motion) ** 2 / power if power > 0.0 else 0.0)
 
-    def best(self, delay: float) -> tuple[float, float]:
-        """Dead time and lag of the smallest misfit [s]: Levenberg-Marquardt over d and q, from the best of a few."""
+    def best(self, delay: float) -> tuple[float, float, bool]:
+        """Dead time and lag of the smallest misfit [s]: Levenberg-Marquardt over d and q, from the best of a few.
+
+        Also whether the last step was small.
+        """
         lags = [lag for lag in _FIRST_LAGS if lag <= min(self._longest, delay)] or [_LEAST_LAG]
         misfit, lag = min((self.misfit(delay - lag, lag), lag) for lag in lags)
         d, damping = delay, 1e-3
@@ -335,7 +341,7 @@ class _Search:
                 damping *= 10.0
             if moved < _CONVERGED or moved == inf:
                 break
-        return d - lag, lag
+        return d - lag, lag, moved < _NOTICEABLE or moved == inf
 
 
 def _correlation(covariance: Vector, lag: float) -> float:

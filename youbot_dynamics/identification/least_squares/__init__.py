@@ -30,6 +30,7 @@ from youbot_dynamics.identification.least_squares._verdict import (
     judge,
     search_ended,
     undetermined,
+    unsettled,
     with_unit,
 )
 from youbot_dynamics.identification.least_squares._whiteness import Whiteness, whiteness
@@ -66,6 +67,7 @@ __all__ = [
     "student",
     "too_little",
     "undetermined",
+    "unsettled",
     "values_of",
     "verdict_of",
     "whiteness",

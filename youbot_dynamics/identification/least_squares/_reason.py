@@ -19,6 +19,7 @@ class Kind(Enum):
     AT_BOUND = "at_bound"  # the fit is beyond its physical bound, or the search ended at a bound
     WRONG_SIGNALS = "wrong_signals"  # signals contradict each other or the robot: signs, order, units, clocks
     UNEXPLAINED = "unexplained"  # the model does not explain the data
+    NOT_CONVERGED = "not_converged"  # the search spent its budget
     OTHER_EXPLANATION = "other_explanation"  # another explanation, which the data do not exclude, gives another value
     NOT_OF_THE_ROBOT = "not_of_the_robot"  # it belongs to the recording, or another number is the one to use
     DEPENDS = "depends"  # it depends on a number that is not identified

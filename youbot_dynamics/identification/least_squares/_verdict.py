@@ -75,6 +75,12 @@ def with_unit(number: str, unit: str) -> str:
     return number if unit == "1" else f"{number} {unit}"
 
 
+def unsettled(budget: str) -> Reason:
+    """Reason to refuse the values of a search that spent its budget, such as "400 evaluations", without converging."""
+    text = f"the search was stopped after {budget}, before it converged: record longer, with motion that varies more"
+    return Reason(Kind.NOT_CONVERGED, text)
+
+
 def undetermined(unknown: Unknown, reason: Reason | None = None) -> Estimate:
     """Estimate of an unknown that the data do not determine, without a reason because they do not depend on it."""
     nan = math.nan

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Flags, Indices, Vector, array
-from youbot_dynamics.dynamics.driven_base import STATE_SIZE, DrivenBase, follow
+from youbot_dynamics.arrays import Indices, Vector, array
+from youbot_dynamics.dynamics.driven_base import DrivenBase
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.delay import negligible_part
@@ -42,42 +42,37 @@ from youbot_dynamics.identification.least_squares import (
     judge,
     merge,
     undetermined,
+    unsettled,
     widened,
 )
-from youbot_dynamics.identification.response._signals import DriveSignals, displacements, has_enough_data, span_of
+from youbot_dynamics.identification.response._search import ARMS, Loops, Problem, base_of, search, slopes_of
+from youbot_dynamics.identification.response._signals import DriveSignals, has_enough_data
 from youbot_dynamics.identification.response._unknowns import (
-    CENTRE,
     DISTURBED,
     FEED,
-    GAINS,
-    HIGH,
     INNER,
     INTEGRAL,
     LAG,
-    LOW,
     NO_INTEGRAL,
     RATE,
-    STEPS,
     TOGETHER,
-    TURN,
     UNKNOWNS,
     VALUES,
-    priors,
     reset_at_bounds,
     value_at_bound,
 )
 
-_STEP = 4e-3  # time step of the model [s], twice that of a prediction; it changes estimates by a tenth of their error
 _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], desired number
-_FIRST_ROUNDS, _ROUNDS = 5, 25
-_CONVERGED = 1e-7  # relative change of the misfit at which the search ends
-_WORTHWHILE = 1e-4  # the same below which slopes are computed anew
-_ARMS = np.array([1.0, 1.0, 0.3])  # [1, 1, m] of the axes: the last converts yaw to a length
-_LEAST_NOISE = 0.1  # smallest noise of an axis relative to the largest
+# Simulations of the drives: for a first solution, from each start for a kind of loops, and from the best of these.
+_FIRST_BUDGET, _TRIAL, _BUDGET = 100, 200, 300
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
 _RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: about 1 to 150 by the cautious one
+_STUCK = 4.0  # difference of P loops to those with the other feed above which their search is repeated from these
+_HOPELESS = 100.0  # difference that cannot matter: by the cautious criterion 1 to 10^7 and more
 _WORST_MISFIT = 0.1  # relative misfit of the displacements above which the model is rejected
+_KINDS = tuple(Loops(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
+_FIRST = Loops(1.0, True)  # the search starts with this kind
 
 _FEW_POSES = Reason(Kind.TOO_LITTLE_DATA, "too few poses while commands were sent")
 _NOT_MOVED = Reason(Kind.NOT_EXCITED, "the commands never moved the robot")
@@ -92,18 +87,6 @@ _OTHER_LOOPS = Reason(
 _DIFFERENT = Reason(
     Kind.UNEXPLAINED, "no kind of speed loops explains all recordings: they are of different robots, or wheels slip"
 )
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """A kind of speed loops."""
-
-    feed: float  # as in `DrivenBase`
-    integral: bool  # PI or P
-
-
-_KINDS = tuple(_Kind(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
-_FIRST = _Kind(1.0, True)  # the search starts with this kind
 _SLOW_INTEGRAL = 0.2
 
 
@@ -111,20 +94,14 @@ _SLOW_INTEGRAL = 0.2
 class Candidate:
     """Fit of one kind of loops to some recordings."""
 
-    kind: _Kind
+    kind: Loops
     values: Vector  # (15,) of the unknowns
     free: Indices  # indices of the fitted unknowns
     held: dict[int, Reason]  # indices of excited unknowns that were not fitted, and why
-    sums: BlockSums  # of the problem linearised about the values
-    misfit: float  # sum of squared residuals, each divided by the scale of its axis [1]
-    squares: Vector  # (3,) the same of x, y, yaw [m2, m2, rad2]
+    squares: Vector  # (3,) sums of squared residuals of x, y, yaw [m2, m2, rad2]
     readings: float  # number of displacements used, three residuals each
     span: float  # number of readings within the time of a displacement; this many neighbours are dependent
-
-    @property
-    def noise(self) -> float:
-        """Variance of independent residuals [1]."""
-        return self.span * self.misfit / (3.0 * self.readings)
+    settled: bool = True  # whether the search converged within its budget
 
     @property
     def criterion(self) -> float:
@@ -161,14 +138,19 @@ class Response:
     # the residual of the model
     usable: bool = False
     candidates: tuple[Candidate, ...] = ()  # one per kind of loops
-    problem: _Problem | None = None  # of the drives, for `combined_response`
+    problem: Problem | None = None  # of the drives, for `combined_response`
 
     def __getitem__(self, name: str) -> Estimate:
         """Estimate by its name."""
         return {estimate.name: estimate for estimate in self.estimates}[name]
 
 
-def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics, delays: ArrayLike) -> Response:
+def identify_response(
+    drives: Sequence[DriveSignals],
+    dynamics: MecanumDynamics,
+    delays: ArrayLike,
+    feeds: Sequence[float] = (1.0, 0.0),
+) -> Response:
     """Identify dead times, lag, rate and friction for which the poses of the model match the measured ones.
 
     Levenberg-Marquardt on the displacements over half a second, from several start lags; intervals from blocks of 2 s
@@ -179,6 +161,7 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
         drives: signals, each recording with its own number.
         dynamics: inertia and kinematics of the base; its friction is the start value.
         delays: (3,) effective delays of x, y, yaw [s], also start values.
+        feeds: of the kinds of speed loops, of which one is selected.
 
     Returns:
         Estimates with verdicts; axes that were not driven are refused, and all of them if nothing fits.
@@ -190,152 +173,53 @@ def identify_response(drives: Sequence[DriveSignals], dynamics: MecanumDynamics,
     distance = sum(np.abs(np.diff(drive.sent)) @ np.abs(drive.twists[:-1]) for drive in useful)
     if not np.any(distance > _DRIVEN):
         return _refused(_NOT_MOVED)
-    problem = _Problem(useful, dynamics, np.asarray(distance > _DRIVEN))
+    problem = Problem(useful, dynamics, np.asarray(distance > _DRIVEN))
     starts = [
         np.array(
             [*np.maximum(first - lag, 0.02), lag, 0.5 / lag, *problem.friction, 1.0, problem.centre, 1.0, 1.0, 1.0, 1.0]
         )
         for lag in _LAGS
     ]
-    solutions = [_search(problem, _FIRST, start, _FIRST_ROUNDS) for start in starts]
-    initial = min(solutions, key=lambda x: float(np.sum(problem.stacked(1.0, x) ** 2)))
-    problem.weigh(initial)
-    candidates, reasons = list[Candidate](), dict[_Kind, Reason]()
-    for kind in _KINDS:
+    nearest = min(starts, key=lambda start: float(np.sum(problem.stacked(_FIRST, start) ** 2)))
+    initial = search(problem, _FIRST, nearest, problem.free, _FIRST_BUDGET).values
+    problem.weigh(_FIRST, initial)
+    candidates, reasons = list[Candidate](), dict[Loops, Reason]()
+    for kind in (kind for kind in _KINDS if kind.feed in feeds):
         starts = [_start_of(kind, initial)]
         if kind.integral and candidates and candidates[-1].kind.feed == kind.feed:
             # A slow integral action is closer to none than to that of critically damped loops.
             starts.append(candidates[-1].values.copy())
             starts[-1][INTEGRAL] = _SLOW_INTEGRAL
-        results = [_fitted(problem, kind, start) for start in starts]
-        fitted = [result for result in results if isinstance(result, Candidate)]
-        reasons.update((kind, result) for result in reversed(results) if isinstance(result, Reason))
-        candidates += [min(fitted, key=lambda candidate: candidate.criterion)] if fitted else []
-    return _selected(tuple(candidates), problem) if candidates else _refused(reasons[_FIRST])
-
-
-class _Problem:
-    """Displacements of model and readings, weighted by the noise of their axis, for the excited unknowns."""
-
-    def __init__(self, drives: Sequence[DriveSignals], dynamics: MecanumDynamics, driven: Flags) -> None:
-        self.drives = drives
-        self.dynamics = dynamics
-        self.driven = driven
-        self.friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
-        self.centre = float(dynamics.centre_of_mass[0])
-        x, y, yaw = driven.tolist()
-        coulomb, turning = [True, y or yaw], [yaw and (x or y), yaw and y]
-        # In the order of UNKNOWNS: dead times; lag and rate; Coulomb and viscous friction; turn and centre; gains.
-        self.free = np.flatnonzero([x, y, yaw, True, True, *coulomb, x, y, *turning, x, y, yaw, True])
-        self.spans = [span_of(drive) for drive in drives]
-        self.moved = [displacements(drive.poses, span) for drive, span in zip(drives, self.spans, strict=True)]
-        self.known = [drive.commands_known(span) for drive, span in zip(drives, self.spans, strict=True)]
-        self.readings = max(1.0, float(sum(np.sum(known) for known in self.known)))
-        self.span = float(np.mean(self.spans))
-        # [m, m, rad] scale of the residuals; infinite for an axis that was not driven
-        self.scale = np.where(driven, 1.0 / _ARMS, np.inf)
-
-    def weigh(self, x: Vector) -> None:
-        """Set the weights of the axes from the residuals of the first kind of loops at a first solution (15,)."""
-        self.scale = np.ones(3)
-        rms = np.sqrt(np.sum(np.concatenate(self.residuals(_FIRST.feed, x)) ** 2, axis=0) / self.readings)
-        # An axis that hardly moved has little noise, but still has model errors.
-        largest = float(np.max(rms[self.driven] * _ARMS[self.driven]))
-        scale = np.maximum(rms, _LEAST_NOISE * largest / _ARMS) if largest > 0.0 else 1.0 / _ARMS
-        self.scale = np.where(self.driven, scale, np.inf)
-
-    def residuals(self, feed: float, x: Vector) -> list[Vector]:
-        """Measured minus modelled displacement (k, 3) of each drive in the body frame, over the scale of its axis."""
-        base = _base_of(x, feed, self.dynamics)
-        parts = []
-        for drive, span, known, moved in zip(self.drives, self.spans, self.known, self.moved, strict=True):
-            poses = np.zeros((len(drive.stamps), 3))
-            twists = np.ascontiguousarray(drive.twists * x[GAINS])
-            begin, end, state = float(drive.sent[0]), float(drive.stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
-            follow(base.constants, state, begin, end, _STEP, drive.sent, twists, drive.stamps, poses)
-            parts.append((moved - displacements(poses, span)) * known[:, None] / self.scale)
-        return parts
-
-    def stacked(self, feed: float, x: Vector) -> Vector:
-        """All residuals (r,)."""
-        return np.concatenate([part.ravel() for part in self.residuals(feed, x)])
-
-
-def _base_of(x: Vector, feed: float, dynamics: MecanumDynamics) -> DrivenBase:
-    """Model with the values (15,)."""
-    adjusted = dataclasses.replace(
-        dynamics,
-        wheel_coulomb=x[5],
-        roller_coulomb=x[6],
-        viscous_x=x[7],
-        viscous_y=x[8],
-        centre_of_mass=(float(x[CENTRE]), dynamics.centre_of_mass[1]),
-    )
-    return DrivenBase(adjusted, x[:3], float(x[LAG]), float(x[RATE]), float(x[TURN]), float(x[INTEGRAL]), feed)
-
-
-def _search(problem: _Problem, kind: _Kind, start: Vector, rounds: int, free: Indices | None = None) -> Vector:
-    """Levenberg-Marquardt solution (15,) within the bounds for the `free` unknowns; default: all.
-
-    An unknown at a bound that the gradient pushes outwards stays there, and the others are solved for without it. After
-    a step, Broyden's (1965) rank-one update corrects the slopes; they are computed anew where they no longer help.
-    """
-    free = problem.free if free is None else free
-    low, high = LOW[free], HIGH[free]
-    x = start.copy()
-    x[free] = np.clip(start[free], low, high)
-    residual, damping = problem.stacked(kind.feed, x), 1e-3
-    for _ in range(rounds):
-        slopes, updated = _slopes(problem, kind, x, residual, free), False
-        if not np.any(slopes) or not np.all(np.isfinite(slopes)):
-            break  # at rest while the commands are known, or an unbounded motion
-        while True:
-            misfit = float(residual @ residual)
-            noise = problem.span * misfit / (3.0 * problem.readings)
-            prior_residual, prior_slopes = priors(x, problem.centre)
-            prior_slopes = prior_slopes[:, free]
-            normal = slopes.T @ slopes + noise * prior_slopes.T @ prior_slopes
-            moment = slopes.T @ residual + noise * prior_slopes.T @ prior_residual
-            misfit += noise * float(prior_residual @ prior_residual)
-            scale = np.diag(normal) + 1e-12 * np.max(np.diag(normal))
-            moving = np.flatnonzero(~((x[free] <= low) & (moment > 0.0) | (x[free] >= high) & (moment < 0.0)))
-            decrease = 0.0
-            while damping < 1e8 and len(moving):
-                trial, damped = x.copy(), normal + damping * np.diag(scale)
-                change = np.linalg.solve(damped[np.ix_(moving, moving)], moment[moving])
-                trial[free[moving]] = np.clip(x[free[moving]] - change, low[moving], high[moving])
-                trial_residual = problem.stacked(kind.feed, trial)
-                trial_prior = priors(trial, problem.centre)[0]
-                decrease = misfit - float(trial_residual @ trial_residual) - noise * float(trial_prior @ trial_prior)
-                if decrease > 0.0 or updated:
-                    break
-                damping *= 5.0
-            if decrease > 0.0:
-                step = trial[free] - x[free]
-                missed = trial_residual - residual - slopes @ step
-                slopes = slopes + np.outer(missed, scale * step) / float(step @ (scale * step))
-                x, residual = trial, trial_residual
-                damping = max(damping / 5.0, 1e-9)
-            if decrease < _WORTHWHILE * misfit:
+        least = min((candidate.criterion for candidate in candidates), default=math.inf)
+        budget = _BUDGET if len(starts) == 1 else _TRIAL
+        results = list[Candidate | Reason]()
+        for start in starts:
+            results.append(_fitted(problem, kind, start, budget, least))
+            if isinstance(results[-1], Candidate) and results[-1].settled:
                 break
-            updated = True
-        if decrease < _CONVERGED * misfit and not updated:
-            break
-    return x
+        trials = [result for result in results if isinstance(result, Candidate)]
+        best = min(trials, key=lambda trial: trial.criterion, default=results[0])
+        if isinstance(best, Candidate) and not best.settled and budget < _BUDGET:
+            if best.criterion < least + _HOPELESS:
+                best = _fitted(problem, kind, best.values, _BUDGET, least)
+        if isinstance(best, Candidate):
+            candidates.append(best)
+        else:
+            reasons[kind] = best
+    if not candidates:
+        return _refused(reasons.get(_FIRST, next(iter(reasons.values()))))
+    best = min(candidates, key=lambda candidate: candidate.criterion)
+    for k, other in enumerate(candidates):
+        if not (best.kind.integral or other.kind.integral) and other.criterion > best.criterion + _STUCK:
+            # P loops with and without feed explain most drives alike, without it by a time constant of servos more.
+            start, servo = best.values.copy(), (0.5 - best.kind.feed) / best.values[RATE]
+            start[[0, 1, 2, LAG]] += 0.5 * servo
+            again = _fitted(problem, other.kind, start, _TRIAL, best.criterion)
+            candidates[k] = again if isinstance(again, Candidate) and again.criterion < other.criterion else other
+    return _selected(tuple(candidates), problem)
 
 
-def _slopes(problem: _Problem, kind: _Kind, x: Vector, residual: Vector, free: Indices) -> Vector:
-    """Slopes (r, f) of the residuals over the free unknowns."""
-    columns = []
-    for k in free:
-        moved = x.copy()
-        size = STEPS[k] if x[k] + STEPS[k] <= HIGH[k] else -STEPS[k]
-        moved[k] += size
-        columns.append((problem.stacked(kind.feed, moved) - residual) / size)
-    return np.column_stack(columns)
-
-
-def _start_of(kind: _Kind, initial: Vector) -> Vector:
+def _start_of(kind: Loops, initial: Vector) -> Vector:
     """Start values (15,) of the search for a kind of loops, from a first solution of PI loops with feedforward."""
     start = initial.copy()
     if kind.feed == 0.0:
@@ -346,59 +230,68 @@ def _start_of(kind: _Kind, initial: Vector) -> Vector:
     return start
 
 
-def _fitted(problem: _Problem, kind: _Kind, start: Vector) -> Candidate | Reason:
-    """Fit of a kind of loops to the drives, from `start` (15,); the reason if there is none."""
-    free, held = problem.free, dict[int, Reason]()
+def _fitted(problem: Problem, kind: Loops, start: Vector, budget: int, least: float = math.inf) -> Candidate | Reason:
+    """Fit of a kind of loops to the drives, from `start` (15,), in at most `budget` simulations; or why there is none.
+
+    `least` is the criterion of another kind: the search is stopped where this one is hopelessly worse.
+    """
+    free, held, left = problem.excited(kind), dict[int, Reason](), budget
+    n = max(2.0, problem.readings / problem.span)
+    worst = (least + _HOPELESS - len(free) * math.log(3.0 * n)) / n
     if not kind.integral:
-        free, held = free[free != INTEGRAL], {INTEGRAL: NO_INTEGRAL}
+        held = {INTEGRAL: NO_INTEGRAL}
     while True:
-        x = _search(problem, kind, start, _ROUNDS, free)
+        solution = search(problem, kind, start, free, left, worst)
+        left -= solution.simulations
+        x = solution.values
         start, reasons = reset_at_bounds(x, free, problem.dynamics)
-        if not reasons:
+        if not reasons or not solution.settled:
             break
         held |= reasons
         free = np.array([k for k in free if k not in reasons], dtype=np.int64)
-    candidate = _linearised(problem, kind, x, free, held)
-    at_bound = value_at_bound(x, free)
-    if isinstance(candidate, Reason) and at_bound is not None:
-        return Reason(candidate.kind, f"{candidate.text}; {at_bound.text}")
-    return at_bound or candidate
+    at_bound, unexplained = value_at_bound(x, free), _unexplained(problem, problem.squares(solution.residual))
+    if not solution.settled and (at_bound or unexplained):
+        return unsettled(f"{budget - left} simulations of the drives")
+    if at_bound and unexplained:
+        return Reason(unexplained.kind, f"{unexplained.text}; {at_bound.text}")
+    if reason := at_bound or unexplained:
+        return reason
+    squares = problem.squares(solution.residual)
+    return Candidate(kind, x, free, held, squares, problem.readings, problem.span, solution.settled)
 
 
-def _linearised(
-    problem: _Problem, kind: _Kind, x: Vector, free: Indices, held: dict[int, Reason]
-) -> Candidate | Reason:
-    """The problem linearised about a solution (15,), including the held unknowns, on which the others depend."""
-    residual = problem.stacked(kind.feed, x)
+def _unexplained(problem: Problem, squares: Vector) -> Reason | None:
+    """Why sums (3,) of squared residuals are too large for a model, None if they are not."""
+    power = 0.0
+    for moved, known in zip(problem.moved, problem.known, strict=True):
+        power += float(np.sum((moved * known[:, None] * ARMS)[:, problem.driven] ** 2))
+    if power == 0.0:
+        return _AT_REST
+    share = math.sqrt(float(squares @ ARMS**2) / power)
+    if share <= _WORST_MISFIT:
+        return None
+    return Reason(Kind.UNEXPLAINED, f"the model leaves {share:.0%} of the motion unexplained: {DISTURBED}")
+
+
+def _linearised(problem: Problem, candidate: Candidate) -> BlockSums:
+    """The problem linearised about the values, including the held unknowns, on which the others depend."""
+    x, kind, pieces, row = candidate.values, candidate.kind, [], 0
+    residual, excited = problem.stacked(kind, x), problem.excited(kind)
     slopes = np.zeros((len(residual), len(UNKNOWNS)))
-    excited = problem.free if kind.integral else problem.free[problem.free != INTEGRAL]
-    slopes[:, excited] = -_slopes(problem, kind, x, residual, excited)
-    pieces, row, power = [], 0, 0.0
+    slopes[:, excited] = -slopes_of(problem, kind, x, residual, excited)
     duration = sum(float(np.ptp(drive.stamps)) for drive in problem.drives)
     block = min(max(duration / _BLOCKS, _SHORTEST_BLOCK), _LONGEST_BLOCK)
-    for k, (drive, span) in enumerate(zip(problem.drives, problem.spans, strict=True)):
+    for drive, span in zip(problem.drives, problem.spans, strict=True):
         moments = np.repeat(drive.stamps[span:], 3)
         part = slice(row, row + len(moments))
         row += len(moments)
         # Linear in the values, not in their changes, so that recordings with different solutions add up.
         target = residual[part] + slopes[part] @ x
         pieces.append(Rows(moments, slopes[part], target, recording=drive.recording, block=block))
-        displacement = problem.moved[k] * problem.known[k][:, None]
-        power += float(np.sum((displacement * _ARMS)[:, problem.driven] ** 2))
-    if power == 0.0:
-        return _AT_REST
-    squares = np.zeros(3)
-    driven = problem.driven
-    squares[driven] = np.sum(residual.reshape(-1, 3)[:, driven] ** 2, axis=0) * problem.scale[driven] ** 2
-    unexplained = float(squares @ _ARMS**2)
-    if unexplained > _WORST_MISFIT**2 * power:
-        left = f"the model leaves {math.sqrt(unexplained / power):.0%} of the motion unexplained: {DISTURBED}"
-        return Reason(Kind.UNEXPLAINED, left)
-    sums = merge([accumulate(piece) for piece in pieces])
-    return Candidate(kind, x, free, held, sums, float(residual @ residual), squares, problem.readings, problem.span)
+    return merge([accumulate(piece) for piece in pieces])
 
 
-def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
+def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
     """Response of the kind of loops that the data prefer.
 
     The errors include the differences to other likely kinds, and the effect of the priors. Friction appears only
@@ -414,7 +307,8 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
         rivals.append(Rival(_OTHER_LOOPS, dict(zip(names, changes.tolist(), strict=True))))
     try:
         # Without their scatter between recordings: each alone has undetermined directions with arbitrary values.
-        linear = fit(best.sums, VALUES, between=False)
+        sums = _linearised(problem, best)
+        linear = fit(sums, VALUES, between=False)
     except IdentificationError as exception:
         return _refused(Reason(Kind.TOO_LITTLE_DATA, exception.got))
     # Of dead times and lag, parts of a delay; the other values are never judged.
@@ -435,19 +329,23 @@ def _selected(candidates: tuple[Candidate, ...], problem: _Problem) -> Response:
         else:
             estimates.append(judged.refused(TOGETHER) if k in INNER else judged)
     estimates = list(widened(estimates, known, rivals, linear.half_width(1.0)))
+    likely = [candidate for candidate in candidates if candidate.criterion <= best.criterion + _RULED_OUT]
+    settled = all(candidate.settled for candidate in likely)
+    for k in problem.free if not settled else ():
+        estimates[k] = estimates[k].refused(unsettled(f"{_BUDGET} simulations of the drives"))
     estimate = undetermined(FEED, _SELECTED)
     estimates.append(dataclasses.replace(estimate, value=best.kind.feed))
-    squares = best.sums.squares().sum(axis=0)
+    squares = sums.squares().sum(axis=0)
     augmented = np.append(-x, 1.0)
     uncertainty = float(
         np.sum(squares[:-1, :-1][np.ix_(excited, excited)] * linear.covariance[np.ix_(excited, excited)])
     )
     return Response(
         tuple(estimates),
-        _base_of(x, best.kind.feed, problem.dynamics),
+        base_of(x, best.kind, problem.dynamics),
         linear,
         np.sqrt(best.squares / best.readings),
-        uncertainty < float(augmented @ squares @ augmented),
+        settled and uncertainty < float(augmented @ squares @ augmented),
         candidates,
         problem,
     )
@@ -465,7 +363,7 @@ def combined_response(responses: Sequence[Response]) -> Response:
         return fitted[0] if fitted else responses[0]
     problems = [response.problem for response in fitted if response.problem is not None]
     driven = np.any([problem.driven for problem in problems], axis=0)
-    joint = _Problem([drive for problem in problems for drive in problem.drives], problems[0].dynamics, driven)
+    joint = Problem([drive for problem in problems for drive in problem.drives], problems[0].dynamics, driven)
     scales = np.ma.masked_invalid([problem.scale for problem in problems])
     joint.scale = np.sqrt((scales**2).mean(axis=0)).filled(np.inf)
     totals, least = [], math.inf
@@ -478,7 +376,7 @@ def combined_response(responses: Sequence[Response]) -> Response:
     for criterion, same_kind in totals:
         if criterion <= least + _RULED_OUT:
             joint_candidate = _fitted(
-                joint, same_kind[0].kind, np.mean([candidate.values for candidate in same_kind], axis=0)
+                joint, same_kind[0].kind, np.mean([candidate.values for candidate in same_kind], axis=0), _BUDGET
             )
             candidates += [joint_candidate] if isinstance(joint_candidate, Candidate) else []
     if not candidates:

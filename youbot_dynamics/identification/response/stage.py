@@ -60,7 +60,7 @@ def extract(opened: Opened, robot: Robot) -> _ResponsePart:
     fits: tuple[FitCurve, ...] = ()
     if response.base is not None and opened.number < DRAWN:
         fits = _curves(response, drive, opened.path.name)
-        fits += _held_out(drive, robot.base.dynamics(), start_delays, opened.path.name)
+        fits += _held_out(response, drive, robot.base.dynamics(), start_delays, opened.path.name)
     return _ResponsePart(response, fits, len(drive.stamps), np.max(np.abs(twists), axis=0, initial=0.0))
 
 
@@ -103,16 +103,19 @@ def _correlations(response: Response) -> tuple[Correlation, ...]:
     return (Correlation("Response of the base", names, matrix, fit.condition, fit.method),)
 
 
-def _held_out(drive: DriveSignals, dynamics: MecanumDynamics, delays: Vector, name: str) -> tuple[FitCurve, ...]:
+def _held_out(
+    whole: Response, drive: DriveSignals, dynamics: MecanumDynamics, delays: Vector, name: str
+) -> tuple[FitCurve, ...]:
     """Poses of the second half of a drive, predicted from its commands by a fit of the first half only.
 
+    Only the feed of the speed loops is that which the whole drive shows.
     Both start at the same pose. The model runs from the beginning, so that its loops have the same state as the
     robot's.
     """
     middle = 0.5 * float(drive.stamps[0] + drive.stamps[-1])
     early, later = drive.sent < middle, drive.stamps >= middle
     first = DriveSignals(drive.sent[early], drive.twists[early], drive.stamps[~later], drive.poses[~later])
-    base = identify_response([first], dynamics, delays).base
+    base = identify_response([first], dynamics, delays, [whole["feed"].value]).base
     if base is None:
         return ()
     modelled = base.path(drive.sent, drive.twists, drive.stamps)[later]

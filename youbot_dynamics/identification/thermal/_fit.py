@@ -75,6 +75,7 @@ _START = (15.0, 200.0, 0.1)
 _LOW, _HIGH = (1e-6, 0.1, 1.0, 1e-3), (1e3, 1e3, 1e5, 10.0)
 _LARGEST_RESIDUAL = 1e6  # residuals beyond this are clipped [K]: the search may try constants with thermal runaway
 _START_FACTORS = (0.3, 1.0, 3.0)  # factors on the start values of the search
+_BUDGET = 400  # steps of the search from each start
 _BOUND_MARGIN = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
 # Standard deviations of errors that all readings of a run share; they do not average out. All are chosen.
 _AIR = 0.2  # of the air at the start, relative to the motor's first reading or to the given temperature [K]
@@ -305,6 +306,9 @@ def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
 
     The last result is the slopes (m, 4) of the temperatures over the logarithms [K]. A fifth unknown, where the starts
     have one, is the lag of the sensors [s].
+
+    Raises:
+        IdentificationError: too few readings, or a search that spent its budget.
     """
 
     def misfit(unknowns: Vector) -> Vector:
@@ -314,8 +318,14 @@ def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
     limits = [np.append(np.log(limit), lag)[: len(starts[0])] for limit, lag in ((_LOW, 0.0), (_HIGH, _LONGEST_LAG))]
     # The search may try constants with thermal runaway; their large residuals lead it back.
     with np.errstate(over="ignore", invalid="ignore"):
-        solutions = [optimize.least_squares(misfit, start, bounds=limits, x_scale=1.0) for start in starts]
+        solutions = [
+            optimize.least_squares(misfit, start, bounds=limits, x_scale=1.0, max_nfev=_BUDGET) for start in starts
+        ]
         best = min(solutions, key=lambda solution: float(solution.cost))
+        if best.status == 0:
+            got = f"a search that was stopped after {_BUDGET} evaluations of the model, before it converged"
+            expected = "longer runs in which the current varies more"
+            raise IdentificationError("heating", got=got, expected=expected, kind=Kind.NOT_CONVERGED)
         return best.x, *_linear_fit(runs, misfit, best.x)
 
 
