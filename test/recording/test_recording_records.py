@@ -52,13 +52,13 @@ def test_a_cut_file_has_each_topics_own_messages_and_tells_their_time(tmp_path: 
                 writer.write("/cmd_vel", twist_cdr((-1, 0, 0)), (1 << 63) + 5)
     cut = tmp_path / "cut.mcap"
     data = (tmp_path / "whole" / "whole_0.mcap").read_bytes()
-    cut.write_bytes(data[: int(0.8 * len(data))])
+    cut.write_bytes(data[: len(data) // 2])
     recording = open_bag(cut)
-    series = {topic: recording.twists(topic) for topic in ("/cmd_vel", "/other")}
-    count = len(series["/other"].received)
+    commands, others = recording.twists("/cmd_vel"), recording.twists("/other")
+    count = len(commands.received)
     assert 100 < count < 300
-    np.testing.assert_array_equal(series["/cmd_vel"].twist[:, 0], np.arange(len(series["/cmd_vel"].received)))
-    np.testing.assert_array_equal(series["/other"].twist[:, 1], np.arange(count))
+    np.testing.assert_array_equal(commands.twist[:, 0], np.arange(count))
+    np.testing.assert_array_equal(others.twist[:, 1], np.arange(len(others.received)))
     assert f"messages over {0.05 * (count - 1):.3f} s recovered" in recording.lost
 
 
