@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Check style, types and behaviour. --slow adds the tests marked slow; other arguments go to pytest.
+# Check style, types and behaviour. --slow adds the tests marked slow; --changed runs those that the changes since the
+# last common revision with main (--changed=REVISION: since that one) can reach; other arguments go to pytest.
 set -euo pipefail
 SETUP_EXTRA=test
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -10,6 +11,11 @@ arguments=()
 for argument in "$@"; do
     case "$argument" in
         --slow) speed="slow or not slow" ;;
+        --changed | --changed=*)
+            base="${argument#--changed}"
+            reached="$(cd "$ROOT" && "$VENV/bin/python" test/support/reached_tests.py ${base:+"${base#=}"})"
+            [[ $reached == everything ]] || mapfile -t arguments < <(printf '%s\n' "${arguments[@]}" "$reached" | sed '/^$/d')
+            ;;
         *) arguments+=("$argument") ;;
     esac
 done

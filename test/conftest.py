@@ -6,6 +6,8 @@ import importlib
 import os
 import socket
 from collections.abc import Generator
+from functools import cache
+from pathlib import Path
 
 import pytest
 from machine_watch import MachineWatch
@@ -59,11 +61,33 @@ COMPUTING = ("control", "dynamics", "estimation", "identification", "kinematics"
 WITH_PROCESSES = ("test_fleet.py",)  # whose processes watch each other by the clock
 
 
+def computes(path: Path) -> bool:
+    """Whether the tests of a file only compute, but for those over DDS."""
+    return path.parent.name in COMPUTING and path.name not in WITH_PROCESSES
+
+
+@cache
+def marks_ros(path: Path) -> bool:
+    """Whether a file may have tests over DDS."""
+    return "mark.ros" in path.read_text(encoding="utf-8")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Each worker of a step of scripts/test.sh imports only files that may have its tests: all take half a minute."""
+    step = config.option.markexpr.rpartition(" and ")[2]
+    if collection_path.suffix != ".py" or step not in ("ros", "computes", "not computes"):
+        return None
+    if step == "ros":
+        return not marks_ros(collection_path) or None
+    return computes(collection_path) != (step == "computes") or None
+
+
 @pytest.hookimpl(tryfirst=True)  # before the choice by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        room, alone = item.path.parent.name, item.path.name in WITH_PROCESSES
-        if room in COMPUTING and not alone and not item.get_closest_marker("ros"):
+        if item.get_closest_marker("ros"):
+            assert marks_ros(item.path), f"{item.nodeid}: its file must name mark.ros, or no step runs it"
+        elif computes(item.path):
             item.add_marker(pytest.mark.computes)
 
 

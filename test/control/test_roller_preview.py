@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from roller_drives import ROBOT, RollerDrive, twin_drive
 
+from youbot_dynamics.control import roller_preview
 from youbot_dynamics.control.phase_guard import PhaseGuard
 from youbot_dynamics.control.roller_preview import RollerPreview
 from youbot_dynamics.dynamics.driven_base import DrivenBase
@@ -82,6 +83,19 @@ def test_axes_are_served_each_at_its_own_dead_time() -> None:
             spread = max(spread, np.ptp(np.array(sent[:3]), axis=0).max())
         angles = rolled_on(angles, TWIST, HOLD)
     assert spread > 0.015
+
+
+def test_viscous_drag_holds_each_wheels_place_back_by_its_own_speed() -> None:
+    """Without other friction: the drag of four places that move with the base, less what the motors balance of it."""
+    viscous, angles = np.array([30.0, 50.0]), np.array([0.1, -0.2, 0.05, 0.3])
+    loops = RollerPreview(WHEELS, stiff(0.0), HOLD)._loops._replace(
+        viscous=viscous, coulomb=0.0, sideways=np.zeros(4), body=np.zeros(3)
+    )
+    places = [np.array([[1.0, 0.0, -y], [0.0, 1.0, x]]) for x, y in WHEELS.constants.positions]
+    drag = sum(place.T @ np.diag(viscous / 4.0) @ place for place in places) @ TWIST
+    forces = np.empty(3)
+    roller_preview._unbalanced(WHEELS.constants, loops, angles, TWIST, np.zeros(3), np.empty(4), forces)
+    np.testing.assert_allclose(forces, drag - WHEELS.rows(angles).T @ loops.forward.T @ drag, atol=1e-12)
 
 
 def robot_at(phases: np.ndarray) -> Robot:

@@ -105,13 +105,29 @@ def test_the_rhythm_never_runs_away_from_the_stamps(scatter: str, share: float, 
         assert np.max(np.abs(seconds)) < 0.6 * PERIOD
 
 
-def test_the_first_phase_is_that_of_the_stamps_in_time() -> None:
+@pytest.mark.parametrize("first", [0.0, 0.5])
+def test_the_first_phase_is_that_of_the_stamps_in_time(first: float) -> None:
     random, rhythm = np.random.default_rng(9), StampRhythm()
     for k in range(50):
-        late = random.uniform(0.3, 0.7) * (random.random() < 0.4)
+        late = random.uniform(0.3, 0.7) * (random.random() < 0.4) if k else first
         rhythm.take(100.0 + PERIOD * (k + late + 0.005 * random.standard_normal()), wheels_at(PERIOD * k))
     even = np.sort(rhythm._readings[:, 1])
     assert even - 100.0 - PERIOD * np.arange(1, 50) == pytest.approx(np.zeros(49), abs=0.03 * PERIOD)
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.05])
+@pytest.mark.parametrize("late", [0.6, 0.9])
+def test_a_stamp_that_is_almost_a_period_late_stays_where_messages_are_lost(lost: float, late: float) -> None:
+    """It may be that of the reading after one that was lost."""
+    random, rhythm = np.random.default_rng(4), StampRhythm()
+    for k in range(2000):
+        stamp = 100.0 + PERIOD * (k + 0.4 * (random.random() < 0.3))
+        if random.random() >= lost:
+            rhythm.take(stamp, wheels_at(PERIOD * k))
+    assert rhythm.used
+    stamp = 100.0 + PERIOD * (2000 + late)
+    given = rhythm.take(stamp, wheels_at(PERIOD * 2000))
+    assert given == (stamp if lost and late == 0.9 else pytest.approx(100.0 + PERIOD * 2000, abs=0.1 * PERIOD))
 
 
 @pytest.mark.parametrize(("share", "used"), [(0.2, True), (0.4, False)])

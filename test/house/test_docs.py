@@ -191,12 +191,11 @@ def test_every_system_stands_once_in_the_table():
     assert [int(number) for number, *_ in SYSTEMS] == list(range(1, 57))
 
 
-@pytest.mark.parametrize(("number", "where"), [(number, where) for number, _, _, where in SYSTEMS])
-def test_a_system_lives_where_the_table_says(number: str, where: str):
-    if where == "not built yet":
-        return
-    names = where.split(", ")
-    for name in names:
+def test_a_system_lives_where_the_table_says():
+    found = [
+        (number, name) for number, _, _, where in SYSTEMS for name in where.split(", ") if where != "not built yet"
+    ]
+    for number, name in found:
         assert re.fullmatch(r"`[\w.]+`", name), f"system {number}: {name}"
         parts = name.strip("`").split(".")
         depth = next(
@@ -205,10 +204,10 @@ def test_a_system_lives_where_the_table_says(number: str, where: str):
             if (ROOT / "youbot_dynamics" / "/".join(parts[:n])).with_suffix(".py").is_file()
             or (ROOT / "youbot_dynamics" / "/".join(parts[:n]) / "__init__.py").is_file()
         )
-        found = importlib.import_module(".".join(["youbot_dynamics", *parts[:depth]]))
+        place = importlib.import_module(".".join(["youbot_dynamics", *parts[:depth]]))
         assert depth < len(parts), f"system {number}: {name} names no class or function"
         for part in parts[depth:]:
-            found = getattr(found, part)
+            place = getattr(place, part)
 
 
 def test_every_system_and_document_the_package_cites_is_in_the_table():

@@ -99,16 +99,22 @@ def subjects_imported(path: Path) -> set[str]:
     return {parts[1] for parts in own if len(parts) > 1 and parts[1] != "__version__"}
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_imports_run_downwards_only(path: Path) -> None:
-    if path == PACKAGE / "__init__.py":
-        return
-    here = subject(path)
-    assert here in LAYER, f"{relative(path)} has no layer"
-    for other in subjects_imported(path) - {here}:
-        assert LAYER[other] <= LAYER[here], f"{relative(path)} imports {other} from a layer above"
-        if LAYER[other] == LAYER[here] and (here, other) not in SIDEWAYS_SUBJECTS:
-            assert relative(path) in MAY_LOOK_SIDEWAYS, f"{relative(path)} imports {other} of its own layer"
+def test_imports_run_downwards_only() -> None:
+    wrong = []
+    for path in FILES:
+        if path == PACKAGE / "__init__.py":
+            continue
+        here = subject(path)
+        if here not in LAYER:
+            wrong.append(f"{relative(path)} has no layer")
+            continue
+        for other in subjects_imported(path) - {here}:
+            if LAYER[other] > LAYER[here]:
+                wrong.append(f"{relative(path)} imports {other} from a layer above")
+            sideways = LAYER[other] == LAYER[here] and (here, other) not in SIDEWAYS_SUBJECTS
+            if sideways and relative(path) not in MAY_LOOK_SIDEWAYS:
+                wrong.append(f"{relative(path)} imports {other} of its own layer")
+    assert not wrong
 
 
 @pytest.mark.parametrize("plant", ["youbot", "mujoco_youbot", "robot_driver", "faults", "truth"])
@@ -156,15 +162,18 @@ def of_ros(module: str) -> bool:
     return first in ROS or first.endswith("_msgs")
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if subject(path) != "nodes"], ids=relative)
-def test_ros_is_imported_in_nodes_alone(path: Path) -> None:
+def test_ros_is_imported_in_nodes_alone() -> None:
     """The locator of an installed package may ask the ament index, and bags rosbag2, lazily."""
-    found = [(name, top) for name, top in imports(path) if of_ros(name)]
-    if relative(path) == "resources.py":
-        found = [(name, top) for name, top in found if top or not name.startswith("ament_index_python")]
-    if subject(path) == "commands" or relative(path) == "recording/bag/_source.py":
-        found = [(name, top) for name, top in found if top]
-    assert not found, f"{relative(path)} imports {found}"
+    wrong = []
+    for path in (path for path in FILES if subject(path) != "nodes"):
+        found = [(name, top) for name, top in imports(path) if of_ros(name)]
+        if relative(path) == "resources.py":
+            found = [(name, top) for name, top in found if top or not name.startswith("ament_index_python")]
+        if subject(path) == "commands" or relative(path) == "recording/bag/_source.py":
+            found = [(name, top) for name, top in found if top]
+        if found:
+            wrong.append(f"{relative(path)} imports {found}")
+    assert not wrong
 
 
 def test_nothing_imports_the_library_of_source_systems() -> None:
@@ -219,16 +228,17 @@ def test_a_closed_subject_has_a_small_face(name: str) -> None:
     assert len(importlib.import_module(f"youbot_dynamics.{name}").__all__) <= 10
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_private_modules_are_imported_by_their_own_folder_alone(path: Path) -> None:
-    here = path.relative_to(ROOT).with_suffix("").parts
-    for name, _ in imports(path):
-        parts = name.split(".")
+def test_private_modules_are_imported_by_their_own_folder_alone() -> None:
+    wrong = []
+    for file, name in [(path, name) for path in FILES for name, _ in imports(path)]:
+        here, parts = file.relative_to(ROOT).with_suffix("").parts, name.split(".")
         # The last part may be a private name of a module.
         private = [i for i, part in enumerate(parts[:-1]) if part[:1] == "_" and part[:2] != "__"]
         if name.startswith("youbot_dynamics.") and private:
             owner = tuple(parts[: private[0]])
-            assert here[: len(owner)] == owner, f"{relative(path)} imports {name}, private to {owner}"
+            if here[: len(owner)] != owner:
+                wrong.append(f"{relative(file)} imports {name}, private to {owner}")
+    assert not wrong
 
 
 def test_nothing_is_called_utils_or_common() -> None:
@@ -251,10 +261,9 @@ def public(path: Path) -> list[tuple[str, ast.AST]]:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_every_public_name_has_a_docstring(path: Path) -> None:
-    missing = [name for name, node in public(path) if not (ast.get_docstring(node) or "").strip()]  # type: ignore[arg-type]
-    assert not missing
+def test_every_public_name_has_a_docstring() -> None:
+    found = [(f"{relative(path)}: {name}", node) for path in FILES for name, node in public(path)]
+    assert not [name for name, node in found if not (ast.get_docstring(node) or "").strip()]  # type: ignore[arg-type]
 
 
 ARRAYS = re.compile(r"\b(ArrayLike|Vector|NDArray)\b")
@@ -264,8 +273,8 @@ SHAPE = re.compile(r"\((\d+|n[qv]|[a-z])( [-+] \d+)?,|\([a-z]\)")
 NUMERICAL = [path for path in FILES if LAYER.get(subject(path), 4) < 4 and path.parent != PACKAGE]
 
 
-@pytest.mark.parametrize("path", NUMERICAL, ids=relative)
-def test_the_docstring_of_a_function_that_takes_arrays_mentions_a_shape(path: Path) -> None:
+def shapeless(path: Path) -> list[str]:
+    """Public functions of a file that take arrays and tell no shape."""
     missing = []
     owners = {name: node for name, node in public(path) if isinstance(node, ast.ClassDef)}
     for name, node in public(path):
@@ -276,8 +285,12 @@ def test_the_docstring_of_a_function_that_takes_arrays_mentions_a_shape(path: Pa
         owner = owners.get(name.rsplit(".", 1)[0])
         text = (ast.get_docstring(node) or "") + ((ast.get_docstring(owner) or "") if owner is not None else "")
         if taken and not SHAPE.search(text):
-            missing.append(f"{name}({', '.join(taken)})")
-    assert not missing
+            missing.append(f"{relative(path)}: {name}({', '.join(taken)})")
+    return missing
+
+
+def test_the_docstring_of_a_function_that_takes_arrays_mentions_a_shape() -> None:
+    assert NUMERICAL and not [line for path in NUMERICAL for line in shapeless(path)]
 
 
 def test_nothing_is_left_to_do() -> None:

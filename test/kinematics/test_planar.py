@@ -235,3 +235,31 @@ def test_a_moved_path_is_the_composition_with_each_of_its_poses() -> None:
     path = np.array([[0.0, 0.0, 0.0], [0.4, -0.3, 0.2], [1.0, 0.7, -2.0]])
     pose = (0.5, -1.5, 0.7)
     np.testing.assert_allclose(planar.move_path(pose, path), [planar.compose(pose, each) for each in path], atol=1e-15)
+
+
+def test_turned_vectors_keep_their_length_and_turn_counterclockwise() -> None:
+    angles = np.array([0.0, 0.3, -2.0, pi / 2])
+    vectors = np.array([[1.0, 2.0], [-0.5, 0.7], [3.0, -1.0], [1.0, 2.0]])
+    expected = [Rotation.from_euler("z", a).apply([*v, 0.0])[:2] for a, v in zip(angles, vectors, strict=True)]
+    np.testing.assert_allclose(planar.turned(vectors, angles), expected, atol=1e-15)
+    np.testing.assert_allclose(
+        planar.turned(np.array([1.0, 2.0]), angles)[[0, 3]], [[1.0, 2.0], [-2.0, 1.0]], atol=1e-15
+    )
+
+
+def test_headings_of_many_quaternions_are_those_of_their_x_axes() -> None:
+    quaternions = 3.0 * np.random.default_rng(2).normal(size=(50, 4))
+    x_axes = Rotation.from_quat(quaternions).apply([1.0, 0.0, 0.0])
+    expected = np.arctan2(x_axes[:, 1], x_axes[:, 0])
+    np.testing.assert_allclose(planar.yaws_of_quaternions(quaternions), expected, atol=1e-12)
+    odd = [[0.0, 0.0, 0.0, 0.0], [np.nan, 0.0, 0.0, 1.0], [0.0, 0.0, np.inf, 0.0], [0.0, 0.0, 0.0, 2.0]]
+    np.testing.assert_array_equal(planar.yaws_of_quaternions(odd), [np.nan, np.nan, np.nan, 0.0])
+
+
+def test_a_planar_covariance_stands_at_its_places_in_space_and_leaves_the_rest_small_and_certain() -> None:
+    planar_one = np.array([[4.0, 0.1, 0.2], [0.1, 5.0, 0.3], [0.2, 0.3, 6.0]])
+    full = planar.covariance_in_space(planar_one).reshape(6, 6)
+    np.testing.assert_array_equal(full[np.ix_([0, 1, 5], [0, 1, 5])], planar_one)
+    np.testing.assert_array_equal(full[np.ix_([2, 3, 4], [2, 3, 4])], 1e-6 * np.eye(3))
+    np.testing.assert_array_equal(full[np.ix_([0, 1, 5], [2, 3, 4])], np.zeros((3, 3)))
+    np.testing.assert_array_equal(full, full.T)

@@ -128,6 +128,18 @@ def test_a_step_over_changes_of_rollers_is_the_limit_of_many_small_ones(before: 
     np.testing.assert_allclose(rolled.residual, left, atol=3e-3)
 
 
+def test_within_a_roller_a_step_is_integrated_to_fourth_order() -> None:
+    """No wheel changes its roller: twice the step, 16 times the error, far below a micrometre."""
+    wheels, start = wheels_of((0.0, 0.0, 0.0, 0.0)), np.full(4, -0.1)
+    errors = []
+    for factor in (0.5, 1.0):
+        whole = factor * np.array([0.2, 0.11, 0.16, 0.13])
+        parts = [wheels.roll(start + k / 64 * whole, start + (k + 1) / 64 * whole).displacement for k in range(64)]
+        errors.append(np.max(np.abs(wheels.roll(start, start + whole).displacement - np.sum(parts, axis=0))))
+    assert errors[1] < 1e-8
+    assert errors[0] < errors[1] / 8.0
+
+
 @given(before=STEP, step=st.lists(st.floats(-0.2, 0.2), min_size=4, max_size=4))
 @settings(max_examples=50, deadline=None)
 def test_without_phases_rows_are_the_mean_ones(before: list, step: list) -> None:

@@ -257,3 +257,21 @@ def test_a_header_is_searched_in_one_pass(tmp_path: Path) -> None:
     begin = time.process_time()
     assert "'999 s' in column 1" in str(fault(path, "time=t,measured.x=x"))
     assert time.process_time() - begin < 2.0
+
+
+@pytest.mark.parametrize(("first", "origin"), [(0.0, 1), (7.2, 1), (-0.5, 2), (-2.0, 3), (-2.5, 4)])
+def test_stamps_are_above_zero_and_exact_to_the_nanosecond(tmp_path: Path, first: float, origin: int) -> None:
+    """A stamp of 0 would mean that there is none."""
+    log = LogRecording(read_text_log(write(tmp_path, f"{first},1\n{first + 0.123456789:.9f},2\n"), "time,measured.x"))
+    assert log.origin == origin * 10**9
+    stamps = log._stamps.tolist()
+    assert stamps == [log.origin + round(first * 1e9), log.origin + round(first * 1e9) + 123456789] and stamps[0] > 0
+
+
+def test_a_row_is_a_joint_state_if_any_of_its_values_is_there(tmp_path: Path) -> None:
+    text = "0,1,nan,nan\n1,nan,nan,nan\n2,nan,nan,5\n3,nan,2,nan\n"
+    log = LogRecording(read_text_log(write(tmp_path, text), "time,position.a,position.b,effort.b"))
+    assert log.topics["/driver/joint_states"].count == 3
+    series = log.joint_states("/driver/joint_states", ["a", "b"])
+    np.testing.assert_array_equal(series.position, [[1.0, np.nan], [np.nan, np.nan], [np.nan, 2.0]])
+    np.testing.assert_array_equal(series.effort, [[np.nan, np.nan], [np.nan, 5.0], [np.nan, np.nan]])

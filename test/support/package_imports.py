@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from repository import ROOT
 
 
+@cache
 def imports(path: Path) -> list[tuple[str, bool]]:
     """Modules a file imports, and whether at the top level (not inside a function)."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
