@@ -16,10 +16,10 @@ from youbot_dynamics.identification.delay import (
     fit_fopdt,
     identified_together,
     negligible_delay,
+    negligible_part,
     orthogonal_size,
 )
 from youbot_dynamics.identification.least_squares import (
-    NEGLIGIBLE,
     Estimate,
     Kind,
     Reason,
@@ -199,7 +199,7 @@ class Fit:
         if not estimate.identified:
             return replace(estimate, interval=interval)
         unknown, half_width = (
-            Unknown(estimate.name, "s", resolution=NEGLIGIBLE * self.delay),
+            Unknown(estimate.name, "s", resolution=negligible_part(self.delay)),
             0.5 * (interval[1] - interval[0]),
         )
         return judge(unknown, estimate.value, estimate.standard_error, half_width, _SAME_RHYTHM, interval)

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.body._fit import BodyAxis, commands_known
 from youbot_dynamics.identification.body._model import GRID, HIDDEN, LONGEST, Readings
-from youbot_dynamics.identification.delay import orthogonal_size
+from youbot_dynamics.identification.delay import negligible_part, orthogonal_size
 from youbot_dynamics.identification.least_squares import (
-    NEGLIGIBLE,
     Kind,
     Reason,
     Rival,
@@ -201,7 +200,7 @@ def with_errors(axis: BodyAxis, mounted: Mounting, index: int) -> BodyAxis:
     gain_error, delay_error = mounted.gain_errors[index], mounted.delay_errors[index]
     extra = dict.fromkeys(("effective", "dead_time", "lag"), delay_error) | {"gain": gain_error}
     if gain_error <= _USELESS:
-        resolution = NEGLIGIBLE * axis["effective"].value
+        resolution = negligible_part(axis["effective"].value)
         unknowns = [Unknown(one.name, one.unit, low=0.0, resolution=resolution) for one in axis.estimates[:3]]
         return replace(axis, estimates=widened(axis.estimates, unknowns, [Rival(None, extra)], _HALF_WIDTH))
     reason = Reason(

@@ -6,6 +6,7 @@ from youbot_dynamics.identification.delay._fopdt import (
     LaggedCommand,
     fit_fopdt,
     identified_together,
+    negligible_part,
     orthogonal_size,
 )
 from youbot_dynamics.identification.delay._reasons import CONSTANT, OPPOSITE, leading
@@ -21,5 +22,6 @@ __all__ = [
     "identified_together",
     "leading",
     "negligible_delay",
+    "negligible_part",
     "orthogonal_size",
 ]

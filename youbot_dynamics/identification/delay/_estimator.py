@@ -49,6 +49,7 @@ _GRID = 5e-3  # step of the coarse search [s]
 _LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
 _FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
+_LARGEST = 0.01  # half-width above which that of no delay is negligible [s]
 _SHAPE_ERROR = 0.1  # share of the difference between the shift of speeds and dead time + lag that may be an error
 # A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
 _RIVAL_MISFIT = 1.1
@@ -324,7 +325,7 @@ def _estimate_channel(
 
 def negligible_delay(stamps: Vector) -> float:
     """Half-width [s] that suffices for any delay of a motion read at (m,) [s]: a quarter of the period."""
-    return 0.25 * float(np.median(np.diff(stamps)))
+    return min(0.25 * float(np.median(np.diff(stamps))), _LARGEST)
 
 
 def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand | None, query: Vector) -> Vector:

@@ -144,7 +144,13 @@ _HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 1.5
 _ORDERS = (-0.5, 1.8)
 # Two lags with the same q have a sum that is longer than the single lag by this share of it.
 _DOUBLE_LAG_EXCESS = sqrt(2.0) - 1.0
+_LARGEST_PART = 5e-3  # half-width above which that of no dead time or lag is negligible [s]
 _INDISTINGUISHABLE = -0.9  # correlation of dead time and lag below which it is given as the reason of a wide interval
+
+
+def negligible_part(delay: float) -> float:
+    """Half-width [s] that suffices for any dead time or lag of a delay [s]."""
+    return min(NEGLIGIBLE * delay, _LARGEST_PART)
 
 
 def fit_fopdt(
@@ -397,7 +403,7 @@ def _judged(
         ("dead_time", dead_time, (max(0.0, shortest), max(0.0, latest))),
         ("lag", lag, (low, high)),
     ):
-        half_width, unknown = 0.5 * (interval[1] - interval[0]), Unknown(name, "s", resolution=NEGLIGIBLE * delay)
+        half_width, unknown = 0.5 * (interval[1] - interval[0]), Unknown(name, "s", resolution=negligible_part(delay))
         one = judge(unknown, value, half_width / multiple, half_width, hint, interval)
         judged.append(one if reason is None else one.refused(reason))
     return identified_together(*judged)

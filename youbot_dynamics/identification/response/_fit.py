@@ -28,8 +28,8 @@ from youbot_dynamics.arrays import Indices, Vector, array
 from youbot_dynamics.dynamics.driven_base import DrivenBase
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.delay import negligible_part
 from youbot_dynamics.identification.least_squares import (
-    NEGLIGIBLE,
     BlockSums,
     Estimate,
     Fit,
@@ -312,7 +312,7 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
     except IdentificationError as exception:
         return _refused(Reason(Kind.TOO_LITTLE_DATA, exception.got))
     # Of dead times and lag, parts of a delay; the other values are never judged.
-    resolution = NEGLIGIBLE * float(np.min(x[:LAG][problem.driven]) + x[LAG])
+    resolution = negligible_part(float(np.min(x[:LAG][problem.driven]) + x[LAG]))
     known = [dataclasses.replace(unknown, resolution=resolution) for unknown in UNKNOWNS]
     excited = np.array([one.reason is None or one.reason.kind is not Kind.NOT_EXCITED for one in linear.estimates])
     estimates = []

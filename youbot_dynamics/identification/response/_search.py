@@ -80,7 +80,7 @@ class Problem:
         self.scale = np.where(self.driven, scale, np.inf)
 
     def stacked(self, kind: Loops, x: Vector) -> Vector:
-        """Measured minus modelled displacements (3 k,) of all drives in the body frame, over the scale of each axis."""
+        """Measured minus modelled displacements (r,) of all drives, in the body frame, over the scale of their axis."""
         constants = base_of(x, kind, self.dynamics).constants
         parts = []
         for drive, known, moved in zip(self.drives, self.known, self.moved, strict=True):
