@@ -331,7 +331,7 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
     estimates = list(widened(estimates, known, rivals, linear.half_width(1.0)))
     likely = [candidate for candidate in candidates if candidate.criterion <= best.criterion + _RULED_OUT]
     settled = all(candidate.settled for candidate in likely)
-    for k in problem.free if not settled else ():
+    for k in problem.free.tolist() if not settled else ():
         estimates[k] = estimates[k].refused(unsettled(f"{_BUDGET} simulations of the drives"))
     estimate = undetermined(FEED, _SELECTED)
     estimates.append(dataclasses.replace(estimate, value=best.kind.feed))
