@@ -67,7 +67,7 @@ class Problem:
         self.scale = np.where(driven, 1.0 / ARMS, np.inf)
 
     def excited(self, kind: Loops) -> Indices:
-        """Indices of the unknowns that the drives of a base with loops of this kind depend on."""
+        """Indices (f,) of the unknowns that the drives of a base with loops of this kind depend on."""
         return self.free if kind.integral else self.free[self.free != INTEGRAL]
 
     def weigh(self, kind: Loops, x: Vector) -> None:
@@ -80,7 +80,7 @@ class Problem:
         self.scale = np.where(self.driven, scale, np.inf)
 
     def stacked(self, kind: Loops, x: Vector) -> Vector:
-        """Measured minus modelled displacements (3 k,) of all drives in the body frame, over the scale of each axis."""
+        """Measured minus modelled displacements (r,) of all drives, in the body frame, over the scale of their axis."""
         constants = base_of(x, kind, self.dynamics).constants
         parts = []
         for drive, known, moved in zip(self.drives, self.known, self.moved, strict=True):
@@ -142,7 +142,7 @@ class Solution:
 def search(
     problem: Problem, kind: Loops, start: Vector, free: Indices, budget: int, worst: float = math.inf
 ) -> Solution:
-    """Levenberg-Marquardt solution within the bounds for the `free` unknowns, in at most `budget` simulations.
+    """Levenberg-Marquardt from `start` (15,) for the `free` unknowns (f,), in at most `budget` simulations.
 
     After a step, Broyden's (1965) rank-one update corrects the slopes; they are computed anew where they no longer
     help. The search ends where the linear model expects a decrease of the misfit by less than that of a two-hundredth
@@ -153,9 +153,8 @@ def search(
     x = start.copy()
     x[free] = np.clip(start[free], low, high)
     residual, damping = problem.stacked(kind, x), 1e-3
-    simulations, fresh = 1, False
+    simulations, fresh, renew = 1, False, True
     slopes = np.zeros((len(residual), len(free)))
-    renew = True
     while True:
         if renew:
             if simulations + len(free) > budget:
