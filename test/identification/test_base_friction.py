@@ -94,8 +94,9 @@ def monte_carlo(duration: float, seeds: range, twists=None) -> dict[str, np.ndar
     return result
 
 
-def test_a_minute_of_stairs_tells_the_friction_of_robots_that_were_drawn():
-    found = monte_carlo(60.0, range(1, 11))
+@pytest.mark.parametrize("robots", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_minute_of_stairs_tells_the_friction_of_robots_that_were_drawn(robots):
+    found = monte_carlo(60.0, range(1, robots + 1))
     assert np.mean(np.abs(found["sigmas"]) < 3.0) >= 0.95
     assert np.sqrt(np.mean(found["relative"] ** 2, axis=0))[[0, 1, 3]].max() < 0.08
     assert np.abs(found["force"]).max() < 0.05
