@@ -36,6 +36,6 @@ def calibrated(signs: list[float]):
 
 
 reported = [-1.0, 1.0, 1.0, 1.0]
-print(textwrap.fill(calibrated(reported).wiring, 100))
+print(textwrap.fill(calibrated(reported).wiring.text, 100))
 radius = calibrated([1.0, 1.0, 1.0, 1.0])["wheel_radius"]
 print(f"with fl put right: wheel radius {1e3 * radius.value:.1f} mm, {radius.verdict}")
