@@ -37,10 +37,11 @@ from youbot_dynamics.identification.base_friction import (
 )
 from youbot_dynamics.identification.base_friction._signals import recorded_wheel_signals
 from youbot_dynamics.identification.least_squares import Rows, Unknown, accumulate, fit
+from youbot_dynamics.messages.drive_bag import write_bag
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot
-from youbot_dynamics.simulation.scenario import drive, write_bag
+from youbot_dynamics.simulation.scenario import drive
 from youbot_dynamics.simulation.truth import load_truth
 from youbot_dynamics.simulation.youbot import BaseOnly
 

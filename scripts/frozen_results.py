@@ -316,7 +316,8 @@ def _body(bags: Path, seed: int) -> dict[str, Any]:
 def _other_base(bags: Path, name: str) -> dict[str, Any]:
     """Program of another robot's base, as its digital twin drives it with the tracker."""
     from youbot_dynamics.identification.excitation import base_program
-    from youbot_dynamics.simulation.scenario import drive, write_bag
+    from youbot_dynamics.messages.drive_bag import write_bag
+    from youbot_dynamics.simulation.scenario import drive
     from youbot_dynamics.simulation.truth import load_truth
     from youbot_dynamics.simulation.youbot import BaseOnly
 

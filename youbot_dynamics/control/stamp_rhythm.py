@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from math import isfinite
 
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array
-from youbot_dynamics.compiled import compiled
 
 _FIRST = 48  # steps from which period and phase are taken at first
 _LAGS = (1, 2, 4, 8, 16, 32)  # readings; with each, the period is known well enough to count those of the next
@@ -38,125 +38,6 @@ _BETTER = 0.5  # the prediction error with the rhythm must be below this share o
 _TINY = 1e-6  # [s]
 
 
-# Layout of the numbers of a rhythm: the period [s]; shares of the stamps that were far off, early, and after a lost
-# message; the mean of the clipped differences, relative to the clip; readings since the period was found, and in a row
-# that were early; squared prediction errors with stamps and with rhythm [rad2]; the last time given [s]; readings.
-_P, _FAR, _SOON, _LOST, _MEAN, _FOLLOWED, _AHEAD_ROW, _BY_STAMPS, _BY_RHYTHM, _GIVEN, _COUNT = range(11)
-_KEPT = _FIRST + 1  # readings: stamp, time by the rhythm, wheel angles
-
-
-@compiled
-def _begin_anew(numbers: Vector) -> None:
-    numbers[:] = 0.0
-    numbers[_GIVEN] = -np.inf
-
-
-@compiled
-def _settled(numbers: Vector) -> bool:
-    """Whether stamps are moved to the rhythm."""
-    by_stamps, by_rhythm = numbers[_BY_STAMPS], numbers[_BY_RHYTHM]
-    even = abs(numbers[_MEAN]) < _BALANCE and numbers[_SOON] < _BEFORE_SHARE
-    settled = numbers[_FOLLOWED] > _SETTLING and by_stamps > _LEAST
-    return bool(settled and even and by_rhythm < _BETTER * by_stamps)
-
-
-@compiled
-def _find(numbers: Vector, readings: Vector) -> None:
-    """First period, from steps over ever more readings, and first phase: that which most stamps share."""
-    stamps = readings[:, 0].copy()
-    period = np.median(np.diff(stamps))
-    for lag in _LAGS:
-        steps = stamps[lag:] - stamps[:-lag]
-        period = np.median(steps / np.maximum(np.floor(steps / period + 0.5), 1.0))
-    most, shared = -1, stamps[0]
-    for stamp in stamps:
-        off = (stamps - stamp + 0.5 * period) % period - 0.5 * period
-        near = np.sum(np.abs(off) < _CLIP * period)
-        if near > most:
-            most, shared = near, stamp
-    readings[:, 1] = shared + period * np.floor((stamps - shared) / period + _EARLY)
-    numbers[_P] = period
-
-
-@compiled
-def _follow(numbers: Vector, readings: Vector, stamp: float) -> float:
-    """Time of a reading with this stamp by the rhythm [s]; their difference corrects phase and period."""
-    newest = int(numbers[_COUNT]) - 1
-    last, period = readings[newest % _KEPT, 1], numbers[_P]
-    skipped = last - readings[(newest - 3) % _KEPT, 1] > 3.5 * period
-    if skipped and stamp - last < 0.5 * period:
-        # A stamp shortly before was late by most of a period and took the place of the next one.
-        last -= period
-        readings[newest % _KEPT, 1] = last
-    periods = max(1, int((stamp - last) / period + _EARLY))
-    off = stamp - last - periods * period
-    numbers[_FOLLOWED] += 1.0
-    clip = _CLIP * period * max(1.0, _FASTER * (1.0 - numbers[_FOLLOWED] / _SETTLING))
-    clipped = min(max(off, -clip), clip)
-    numbers[_P] += _PERIOD * clipped / periods
-    numbers[_MEAN] = _RECENT * numbers[_MEAN] + (1.0 - _RECENT) * clipped / clip
-    numbers[_FAR] = _RECENT * numbers[_FAR] + (1.0 - _RECENT) * (abs(off) > _OFF * period)
-    numbers[_SOON] = _FADE * numbers[_SOON] + (1.0 - _FADE) * (off < -_BEFORE * period)
-    numbers[_LOST] = _FADE * numbers[_LOST] + (1.0 - _FADE) * (periods > 1)
-    numbers[_AHEAD_ROW] = numbers[_AHEAD_ROW] + 1.0 if off < -_OFF * period else 0.0
-    if numbers[_FAR] > _OFF_SHARE or numbers[_AHEAD_ROW] == _COUNTED_TWICE:
-        given = numbers[_GIVEN]
-        _begin_anew(numbers)
-        numbers[_GIVEN] = given  # the driver's clock goes on
-        return stamp
-    return float(last + periods * period + _PHASE * clipped)
-
-
-@compiled
-def _compare(numbers: Vector, readings: Vector) -> None:
-    """Add the prediction errors of the last step of the wheels but one, since the newest time may still change."""
-    newest = int(numbers[_COUNT]) - 1
-    now, before = readings[(newest - 1) % _KEPT], readings[(newest - 2) % _KEPT]
-    first = readings[(newest - 2 - _SPAN) % _KEPT]
-    for k in range(2):
-        share = (now[k] - before[k]) / max(before[k] - first[k], _TINY)
-        error = np.sum(((now[2:] - before[2:]) - share * (before[2:] - first[2:])) ** 2)
-        # Of a damaged reading it is not finite.
-        numbers[_BY_STAMPS + k] = _FADE * numbers[_BY_STAMPS + k] + error if isfinite(error) else 0.0
-
-
-@compiled
-def _take(numbers: Vector, readings: Vector, stamp: float, angles: Vector) -> float:
-    """Time [s] of the next reading; see `StampRhythm.take`."""
-    if numbers[_COUNT] > 0:
-        passed = stamp - readings[(int(numbers[_COUNT]) - 1) % _KEPT, 0]
-        if -_GAP < passed <= 0.0:
-            return min(stamp, float(numbers[_GIVEN]))  # a message that was overtaken, or came twice: not newer
-        if not 0.0 < passed <= _GAP:
-            _begin_anew(numbers)
-    even = _follow(numbers, readings, stamp) if numbers[_P] > 0.0 else stamp
-    row = int(numbers[_COUNT]) % _KEPT
-    readings[row, 0], readings[row, 1] = stamp, even
-    readings[row, 2:] = angles
-    numbers[_COUNT] += 1.0
-    if numbers[_P] == 0.0 and numbers[_COUNT] > _FIRST:
-        _find(numbers, readings)
-    elif numbers[_COUNT] > _SPAN + 2:
-        _compare(numbers, readings)
-    period = numbers[_P]
-    sure = stamp - even < _EITHER * period or numbers[_LOST] < _LOSSES
-    # A reading cannot be later than its stamp: a rhythm that is far ahead of it is no longer the driver's.
-    sure = sure and even - stamp < _AHEAD * period
-    time = even if _settled(numbers) and sure and even > numbers[_GIVEN] else stamp
-    # Times increase, also after one that was moved ahead of its stamp.
-    numbers[_GIVEN] = time if time > numbers[_GIVEN] else numbers[_GIVEN] + _CLIP * period
-    return float(numbers[_GIVEN])
-
-
-@compiled
-def _take_all(numbers: Vector, readings: Vector, stamps: Vector, angles: Vector) -> Vector:
-    """Times (m,) [s] of readings with stamps (m,) [s] and wheel angles (m, n) [rad]."""
-    times = np.empty_like(stamps)
-    for k in range(len(stamps)):
-        times[k] = _take(numbers, readings, stamps[k], angles[k])
-    return times
-
-
 class StampRhythm:
     """Follows period and phase of a driver's loop, and replaces stamps by its times if these fit the wheels better.
 
@@ -173,29 +54,102 @@ class StampRhythm:
     """
 
     def __init__(self) -> None:
-        self._numbers, self._readings = np.zeros(_COUNT + 1), np.zeros((_KEPT, 2))
-        _begin_anew(self._numbers)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        # Period [s]; shares of the stamps that were far off, that were early, and that followed a lost message.
+        self._period, self._off, self._early, self._lost = 0.0, 0.0, 0.0, 0.0
+        self._balance = 0.0  # mean of the clipped differences, relative to the clip
+        self._followed, self._ahead = 0, 0  # readings since the period was found, and in a row that were early
+        self._errors = [0.0, 0.0]  # squared prediction errors with stamps and with rhythm [rad2]
+        # Stamp, time by the rhythm, wheel angles.
+        self._readings: deque[tuple[float, float, Sequence[float]]] = deque(maxlen=_FIRST + 1)
+        self._given = -np.inf
 
     @property
     def used(self) -> bool:
         """Whether stamps are moved to the rhythm."""
-        return bool(_settled(self._numbers))
+        by_stamps, by_rhythm = self._errors
+        settled = self._followed > _SETTLING and abs(self._balance) < _BALANCE and self._early < _BEFORE_SHARE
+        return settled and by_stamps > _LEAST and by_rhythm < _BETTER * by_stamps
 
     def take(self, stamp: float, angles: Sequence[float]) -> float:
         """Time [s] of a reading of wheel angles (n,) [rad] at its stamp [s]: the stamp, or the rhythm's time."""
-        return float(self.take_all(np.array([stamp], dtype=float), np.array([angles], dtype=float))[0])
+        if self._readings and not 0.0 < stamp - self._readings[-1][0] <= _GAP:
+            if -_GAP < stamp - self._readings[-1][0] <= 0.0:
+                return min(stamp, self._given)  # a message that was overtaken, or came twice: not newer
+            self._begin_anew()
+        even = self._follow(stamp) if self._period > 0.0 else stamp
+        self._readings.append((stamp, even, angles))
+        if self._period == 0.0 and len(self._readings) > _FIRST:
+            self._find()
+        elif len(self._readings) > _SPAN + 2:
+            self._compare()
+        sure = stamp - even < _EITHER * self._period or self._lost < _LOSSES
+        # A reading cannot be later than its stamp: a rhythm that is far ahead of it is no longer the driver's.
+        sure = sure and even - stamp < _AHEAD * self._period
+        time = even if self.used and sure and even > self._given else stamp
+        # Times increase, also after one that was moved ahead of its stamp.
+        self._given = time if time > self._given else self._given + _CLIP * self._period
+        return self._given
 
-    def take_all(self, stamps: Vector, angles: Vector) -> Vector:
-        """The same (m,) of several readings: stamps (m,) [s] and wheel angles (m, n) [rad]."""
-        if self._readings.shape[1] != 2 + angles.shape[1]:
-            self._readings = np.zeros((_KEPT, 2 + angles.shape[1]))
-        return np.asarray(_take_all(self._numbers, self._readings, stamps, angles))
+    def _find(self) -> None:
+        """First period, from steps over ever more readings, and first phase: that which most stamps share."""
+        stamps = np.array([reading[0] for reading in self._readings])
+        period = float(np.median(np.diff(stamps)))
+        for lag in _LAGS:
+            steps = stamps[lag:] - stamps[:-lag]
+            period = float(np.median(steps / np.maximum(np.round(steps / period), 1.0)))
+        off = (stamps[:, None] - stamps + 0.5 * period) % period - 0.5 * period
+        shared = stamps[int(np.argmax(np.sum(np.abs(off) < _CLIP * period, axis=0)))]
+        evens = shared + period * np.floor((stamps - shared) / period + _EARLY)
+        self._period = period
+        self._readings.extend([(s, e, a) for (s, _, a), e in zip(tuple(self._readings), evens.tolist(), strict=True)])
+
+    def _follow(self, stamp: float) -> float:
+        """Time of a reading with this stamp by the rhythm [s]; their difference corrects phase and period."""
+        last, period = self._readings[-1][1], self._period
+        skipped = last - self._readings[-4][1] > 3.5 * period
+        if skipped and stamp - last < 0.5 * period:
+            # A stamp shortly before was late by most of a period and took the place of the next one.
+            before = self._readings.pop()
+            last -= period
+            self._readings.append((before[0], last, before[2]))
+        periods = max(1, int((stamp - last) / period + _EARLY))
+        off = stamp - last - periods * period
+        self._followed += 1
+        clip = _CLIP * period * max(1.0, _FASTER * (1.0 - self._followed / _SETTLING))
+        clipped = min(max(off, -clip), clip)
+        self._period += _PERIOD * clipped / periods
+        self._balance = _RECENT * self._balance + (1.0 - _RECENT) * clipped / clip
+        self._off = _RECENT * self._off + (1.0 - _RECENT) * (abs(off) > _OFF * period)
+        self._early = _FADE * self._early + (1.0 - _FADE) * (off < -_BEFORE * period)
+        self._lost = _FADE * self._lost + (1.0 - _FADE) * (periods > 1)
+        self._ahead = self._ahead + 1 if off < -_OFF * period else 0
+        if self._off > _OFF_SHARE or self._ahead == _COUNTED_TWICE:
+            given = self._given
+            self._begin_anew()
+            self._given = given  # the driver's clock goes on
+            return stamp
+        return last + periods * period + _PHASE * clipped
+
+    def _compare(self) -> None:
+        """Add the prediction errors of the last step of the wheels but one, since the newest time may still change."""
+        now, before, first = (self._readings[k] for k in (-2, -3, -3 - _SPAN))
+        steps = [(a - b, b - c) for a, b, c in zip(now[2], before[2], first[2], strict=True)]
+        clocks = (now[0], before[0], first[0]), (now[1], before[1], first[1])
+        for k, (end, begin, since) in enumerate(clocks):
+            share = (end - begin) / max(begin - since, _TINY)
+            off = [newest - share * earlier for newest, earlier in steps]
+            error = sum([angle * angle for angle in off])  # of a damaged reading infinite, where ** would raise
+            self._errors[k] = _FADE * self._errors[k] + error if isfinite(error) else 0.0
 
 
 def in_rhythm(stamps: ArrayLike, angles: ArrayLike) -> Vector:
     """Times (m,) [s] by `StampRhythm` of recorded readings: stamps (m,) [s] and wheel angles (m, n) [rad]."""
-    times = array("stamps", stamps, (None,))
-    return StampRhythm().take_all(times, np.ascontiguousarray(angles, dtype=float))
+    times, rhythm = array("stamps", stamps, (None,)), StampRhythm()
+    rows = np.asarray(angles, dtype=float).tolist()
+    return np.array([rhythm.take(time, row) for time, row in zip(times.tolist(), rows, strict=True)])
 
 
 _SLACK = 0.4  # of a period: stamps jitter, and the rate is kept all the same
