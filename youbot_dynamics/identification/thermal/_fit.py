@@ -36,6 +36,7 @@ from youbot_dynamics.identification.least_squares import (
     least_squares,
     too_little,
     undetermined,
+    unsettled,
     widened,
     with_unit,
 )
@@ -267,9 +268,11 @@ def identify_heat(
     largest_rise = max(float(np.max(np.abs(run.spread()))) for run in runs) or 1.0
     starts = [np.log([spread * largest_rise / _START[0], *_START]) for spread in _START_FACTORS]
     try:
-        logs, fit, residuals, slopes = _solve(runs, coefficient, starts)
+        logs, fit, residuals, slopes, settled = _solve(runs, coefficient, starts)
     except IdentificationError as problem:
         return _refused_heat(too_little(problem), coefficient)
+    if not settled:
+        return _refused_heat(unsettled(f"{_BUDGET} evaluations of the model"), coefficient)
     gaps = _disagreement(runs, coefficient, logs)
     changes = [*_model_changes(runs, coefficient, logs, fit), *_gap_changes(gaps)]
     covariance = fit.covariance + _shared_error_covariance(runs, coefficient, logs, slopes)
@@ -301,14 +304,17 @@ def _refused_heat(reason: Reason, coefficient: float) -> Heat:
     return Heat(ratios, constants, math.nan, np.full(4, math.nan), coefficient)
 
 
-def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]) -> tuple[Vector, Fit, Vector, Vector]:
+def _solve(
+    runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
+) -> tuple[Vector, Fit, Vector, Vector, bool]:
     """Logarithms (4,) of the ratios, their linearised fit, and the residuals (m,) [K]; the best from several starts.
 
-    The last result is the slopes (m, 4) of the temperatures over the logarithms [K]. A fifth unknown, where the starts
-    have one, is the lag of the sensors [s].
+    The further results are the slopes (m, 4) of the temperatures over the logarithms [K], and whether the search
+    converged within its budget; values of a rival count even if it did not. A fifth unknown, where the starts have one,
+    is the lag of the sensors [s].
 
     Raises:
-        IdentificationError: too few readings, or a search that spent its budget.
+        IdentificationError: too few readings.
     """
 
     def misfit(unknowns: Vector) -> Vector:
@@ -322,11 +328,7 @@ def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
             optimize.least_squares(misfit, start, bounds=limits, x_scale=1.0, max_nfev=_BUDGET) for start in starts
         ]
         best = min(solutions, key=lambda solution: float(solution.cost))
-        if best.status == 0:
-            got = f"a search that was stopped after {_BUDGET} evaluations of the model, before it converged"
-            expected = "longer runs in which the current varies more"
-            raise IdentificationError("heating", got=got, expected=expected, kind=Kind.NOT_CONVERGED)
-        return best.x, *_linear_fit(runs, misfit, best.x)
+        return best.x, *_linear_fit(runs, misfit, best.x), best.status > 0
 
 
 def _model_changes(runs: Sequence[HeatRun], coefficient: float, logs: Vector, fit: Fit) -> list[tuple[Reason, Vector]]:
