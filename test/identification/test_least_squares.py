@@ -402,3 +402,16 @@ def test_a_refusal_says_no_unit_where_there_is_none() -> None:
     assert "the interval of +-0.34 N m is too wide" in judge(Unknown("f", "N m"), 0.57, 0.17, 0.34, ()).verdict
     beyond = judge(Unknown("share", "1", high=1.0), 1.5, 0.05, 0.1, ())
     assert "gives 1.5 +-0.1, beyond its physical bound 1" in beyond.verdict
+
+
+def test_a_value_of_a_rare_motion_is_not_identified_by_its_small_effect() -> None:
+    """Only values that came out too large passed: those beyond their bound are refused."""
+    for seed in range(10):
+        random, time = np.random.default_rng(seed), np.arange(0.0, 200.0, 0.1)
+        forward, sideways = 0.3 + 0.15 * np.sin(0.5 * time), np.where(time % 40.0 < 1.0, 0.02, 0.0)
+        noise = np.repeat(1.5 * random.standard_normal(len(time) // 5), 5)
+        target = 20.0 + 60.0 * forward + 8.0 * sideways + noise
+        names = {"coulomb": np.ones_like(time), "viscous_x": forward, "viscous_y": sideways}
+        unknowns = [Unknown(name, "N", low=0.0, resolution=0.5, whole="friction") for name in names]
+        solved = least_squares([Rows(time, np.column_stack([*names.values()]), target)], unknowns)
+        assert solved["viscous_x"].identified and not solved["viscous_y"].identified

@@ -291,6 +291,7 @@ _FIRST_EFFECT = 0.005
 # Smallest ratio of the effect of a combination to the residual's standard error over all rows. Combinations that are
 # not fitted keep their nominal values, which biases the friction of a small joint.
 _LEAST_SIGNIFICANCE = 3.0
+_HIDDEN = "weight or friction hide it in these data"
 _NO_STRIBECK = "no Stribeck speed was given"
 _REFERENCE_JOINT = "the scales of the other joints are relative to this one, or these data do not determine its scale"
 
@@ -320,13 +321,15 @@ def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameter
             unknowns.append(Unknown(f"{name}_inertia", "kg m2", low=0.0, unexcited="the joint never changed its speed"))
             if model.weighed:
                 weight = f"{name}_weight"
-                unknowns += [Unknown(f"{weight}_{part}", "N m", whole=weight) for part in ("sin", "cos")]
+                unknowns += [
+                    Unknown(f"{weight}_{part}", "N m", resolution=0.02, whole=weight) for part in ("sin", "cos")
+                ]
     for name in names:
         unknowns += [
-            Unknown(f"{name}_coulomb", "N m", low=0.0, whole=name),
-            Unknown(f"{name}_viscous", "N m s/rad", low=0.0, whole=name),
-            Unknown(f"{name}_stribeck", "N m", low=0.0, unexcited=_NO_STRIBECK, whole=name),
-            Unknown(f"{name}_offset", "N m", unexcited="weight or friction hide it in these data", whole=name),
+            Unknown(f"{name}_coulomb", "N m", low=0.0, resolution=0.01, whole=name),
+            Unknown(f"{name}_viscous", "N m s/rad", low=0.0, resolution=0.02, whole=name),
+            Unknown(f"{name}_stribeck", "N m", low=0.0, resolution=0.02, unexcited=_NO_STRIBECK, whole=name),
+            Unknown(f"{name}_offset", "N m", resolution=0.05, unexcited=_HIDDEN, whole=name),
             Unknown(f"{name}_bend", "N m", unexcited=_NO_STRIBECK),
         ]
     return unknowns

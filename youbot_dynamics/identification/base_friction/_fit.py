@@ -252,8 +252,9 @@ def coast_sums(signals: FrictionSignals, off: Sequence[tuple[float, float]], mod
 
 def fit_coast_down(parts: Sequence[BlockSums], model: FrictionModel) -> BaseFriction:
     """Friction over effective mass from the sums of one or many recordings; refused if there are none."""
+    mass = _mass_forward(model)
     unknowns = tuple(
-        replace(one, name=f"{one.name}_over_mass", unit=_UNITS[one.unit])
+        replace(one, name=f"{one.name}_over_mass", unit=_UNITS[one.unit], resolution=one.resolution / mass)
         for one in model.unknowns()[: model.coefficients]
     )
     reason = _NO_COAST

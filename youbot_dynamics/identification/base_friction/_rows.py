@@ -197,10 +197,13 @@ class FrictionModel:
     def _friction(self) -> list[Unknown]:
         coulomb = [f"wheel_coulomb_{name}" for name in self.wheel_names] if self.each_wheel else ["wheel_coulomb"]
         return [
-            Unknown("viscous_x", "N s/m", low=0.0, unexcited=_FORWARD, whole=_WHOLE),
-            Unknown("viscous_y", "N s/m", low=0.0, unexcited=_SIDEWAYS, whole=_WHOLE),
-            Unknown("roller_coulomb", "N", low=0.0, unexcited=_SIDEWAYS, whole=_WHOLE),
-            *(Unknown(name, "N m", low=0.0, unexcited="no wheel ever turned", whole=_WHOLE) for name in coulomb),
+            Unknown("viscous_x", "N s/m", low=0.0, resolution=0.5, unexcited=_FORWARD, whole=_WHOLE),
+            Unknown("viscous_y", "N s/m", low=0.0, resolution=0.5, unexcited=_SIDEWAYS, whole=_WHOLE),
+            Unknown("roller_coulomb", "N", low=0.0, resolution=0.02, unexcited=_SIDEWAYS, whole=_WHOLE),
+            *(
+                Unknown(name, "N m", low=0.0, resolution=0.005, unexcited="no wheel ever turned", whole=_WHOLE)
+                for name in coulomb
+            ),
         ]
 
     def power_unknowns(self) -> list[Unknown]:

@@ -414,7 +414,9 @@ def _resolved(unknowns: Sequence[Unknown], gram: Vector, values: Vector) -> tupl
         if unknown.whole and gram[j, j] > 0.0:
             parts = np.array([other.whole == unknown.whole for other in unknowns]) * values
             effect = math.sqrt(max(0.0, float(parts @ gram @ parts)))
-            unknown = replace(unknown, resolution=verdict.NEGLIGIBLE * effect / math.sqrt(gram[j, j]))
+            negligible = verdict.NEGLIGIBLE * effect / math.sqrt(gram[j, j])
+            # Of a motion that is rare in the data it would be a large width: no more than the unknown's own limit.
+            unknown = replace(unknown, resolution=min(negligible, unknown.resolution or math.inf))
         resolved.append(unknown)
     return tuple(resolved)
 

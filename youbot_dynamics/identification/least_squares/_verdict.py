@@ -32,7 +32,8 @@ class Unknown:
     unit: str  # of its value
     low: float = -math.inf  # smallest physical value; a smaller estimate is set to it and reported
     high: float = math.inf  # largest physical value
-    resolution: float = 0.0  # negligible half-width, from what the data span; infinite for values that are judged later
+    # Negligible half-width; of a part of a whole its limit, 0 for none. Infinite for values that are judged later.
+    resolution: float = 0.0
     # Why its regressor may be zero throughout, in terms of the motion
     unexcited: str = "nothing in the data depends on it"
     whole: str = ""  # of which it is a part: `fit` then finds its resolution
