@@ -245,19 +245,21 @@ def _fitted(problem: Problem, kind: Loops, start: Vector, budget: int, least: fl
         left -= solution.simulations
         x = solution.values
         start, reasons = reset_at_bounds(x, free, problem.dynamics)
-        if not reasons or not solution.settled:
+        settled = solution.settled and not reasons
+        if settled or not solution.settled or left <= len(free):
             break
         held |= reasons
         free = np.array([k for k in free if k not in reasons], dtype=np.int64)
     at_bound, unexplained = value_at_bound(x, free), _unexplained(problem, problem.squares(solution.residual))
-    if not solution.settled and (at_bound or unexplained):
+    if not settled and unexplained:
         return unsettled(f"{budget - left} simulations of the drives")
     if at_bound and unexplained:
         return Reason(unexplained.kind, f"{unexplained.text}; {at_bound.text}")
-    if reason := at_bound or unexplained:
+    if settled and (reason := at_bound or unexplained):
         return reason
+    # One that is not settled still counts as another explanation.
     squares = problem.squares(solution.residual)
-    return Candidate(kind, x, free, held, squares, problem.readings, problem.span, solution.settled)
+    return Candidate(kind, x, free, held, squares, problem.readings, problem.span, settled)
 
 
 def _unexplained(problem: Problem, squares: Vector) -> Reason | None:
