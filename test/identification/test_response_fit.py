@@ -132,7 +132,7 @@ def test_recordings_together_are_no_surer_than_their_noise_lets_them(two: list[R
         assert abs(both[name].value - true) < 3.0 * both[name].standard_error, name
         ratios.append(both[name].standard_error / min(one[name].standard_error for one in two))
     # Each is uncertain by a tenth, since it comes from the scatter between some forty blocks.
-    assert max(ratios) < 1.2 and np.mean(ratios) < 0.95
+    assert max(ratios) < 1.2 and np.mean(ratios) < 0.9
     # What each tells by itself already must come out about sqrt(2) times as sure, not three times.
     for name in ("gain_x", "gain_y", "gain_yaw", "turn_factor", "roller_coulomb"):
         assert both[name].standard_error > 0.4 * min(one[name].standard_error for one in two), name
