@@ -8,7 +8,15 @@ from scipy import signal
 
 from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
 from youbot_dynamics.identification.delay._estimator import combine
-from youbot_dynamics.identification.delay._fopdt import BLOCK, LaggedCommand, block_jackknife, orthogonal_size
+from youbot_dynamics.identification.delay._fopdt import (
+    BLOCK,
+    LaggedCommand,
+    _judged,
+    _Order,
+    block_jackknife,
+    orthogonal_size,
+)
+from youbot_dynamics.identification.least_squares import Kind
 from youbot_dynamics.identification.signals import HeldCommand
 
 PERIOD = 0.02
@@ -215,6 +223,31 @@ def test_dead_time_and_lag_are_identified_together_or_not_at_all():
     assert any(told) and not all(told)
     refused = next(one for one in found if not one.lag.identified)
     assert "only its sum with the lag, the effective delay" in refused.dead_time.verdict or not refused.identified
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_lags_without_a_dead_time_have_none_that_is_negative(seed):
+    """A negative dead time, which two lags look like, is refused beyond what is negligible, and none within it."""
+    sent, command = ramps(60.0, seed)
+    seen = sent + PERIOD * np.random.default_rng(seed).random()
+    held = HeldCommand(sent, command, 0.0)
+    fine = np.arange(0.0, sent[-1], 1e-3)
+    system = signal.cont2discrete(([1.0], [0.03**2, 0.06, 1.0]), 1e-3)
+    speed = signal.lfilter(system[0].ravel(), system[1].ravel(), held.held(fine))
+    motion = np.interp(seen, fine, np.cumsum(speed) * 1e-3)
+    found = estimate_delay(sent, command, seen, motion, model="fopdt", measured_is="position")[0]
+    assert found.identified and found.value == pytest.approx(0.06, abs=2e-3)
+    assert not found.dead_time.identified or 0.0 <= found.dead_time.value <= 2e-3
+
+
+def test_a_dead_time_far_below_zero_is_refused():
+    """It was identified in [0, 3.5] ms, outside its interval, since that was judged after it was cut at 0."""
+    covariance = np.diag([1e-3, 1e-5]) ** 2
+    orders = tuple(_Order(order, 0.0, 0.0) for order in (0.0, -0.5, 1.8))
+    dead_time, lag = _judged(0.06, 0.5 * 0.068**2, orders, covariance, 30, 1.0)
+    assert dead_time.reason.kind is Kind.AT_BOUND and lag.reason.kind is Kind.DEPENDS
+    dead_time, _ = _judged(0.06, 0.5 * 0.0605**2, (orders[0],) * 3, covariance, 30, 1.0)
+    assert dead_time.identified and dead_time.value == 0.0 and dead_time.interval[1] > 0.0
 
 
 SINE = np.arange(0.0, 60.0, PERIOD)

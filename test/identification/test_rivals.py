@@ -16,6 +16,7 @@ from youbot_dynamics.identification.least_squares import (
     Rows,
     Unknown,
     admitted,
+    combined,
     judge,
     least_squares,
     strength,
@@ -39,9 +40,15 @@ def test_what_a_rival_changes_is_an_independent_error():
     assert wider.interval == pytest.approx((1.0 - 0.2 * math.sqrt(3.0), 1.0 + 0.2 * math.sqrt(3.0)))
 
 
-@pytest.mark.parametrize("change", [0.0, math.nan, math.inf])
-def test_a_rival_that_says_nothing_of_a_value_leaves_it(change):
-    assert after([Rival(LATE, {"friction": change}), Rival(WARM, {"another": 5.0})]) == SURE
+def test_a_rival_that_says_nothing_of_a_value_leaves_it():
+    assert after([Rival(LATE, {"friction": 0.0}), Rival(WARM, {"another": 5.0})]) == SURE
+
+
+@pytest.mark.parametrize("change", [math.nan, math.inf])
+def test_a_rival_that_leaves_a_value_undetermined_refuses_it(change):
+    refused = after([Rival(WARM, {"friction": 0.1}), Rival(LATE, {"friction": change})])
+    assert refused.reason == LATE and refused.interval == SURE.interval
+    assert after([Rival(None, {"friction": change})]).reason.kind is Kind.OTHER_EXPLANATION
 
 
 def test_the_rival_that_changes_a_value_most_is_the_reason_of_its_refusal():
@@ -62,10 +69,21 @@ def test_a_value_at_a_bound_or_without_data_is_left_alone():
         assert repr(after([Rival(LATE, {"friction": 0.3})], estimate)) == repr(estimate)
 
 
+def test_the_mean_of_recordings_is_judged_by_what_sufficed_for_them_not_by_the_widest():
+    """Two that are half their value wide and far apart made a mean of .07 in (.003, .142) that was identified."""
+    delay = Unknown("delay", "s", low=0.0, resolution=0.005)
+    apart = [judge(delay, value, 0.25 * value, 0.5 * value) for value in (0.14, 0.02)]
+    assert all(one.identified for one in apart) and combined(apart).reason.kind is Kind.TOO_WIDE
+    negligible = [judge(delay, value, 0.0022, 0.0045) for value in (0.004, 0.005)]
+    assert combined(negligible).identified and combined(negligible).interval[1] < 0.01
+
+
 def test_rivals_count_that_are_nearly_as_significant_as_the_strongest():
     found = admitted([Rival(LATE, {}, strength) for strength in (2.9, 4.0, 6.0, 8.0)])
     assert [rival.strength for rival in found] == [6.0, 8.0]
     assert not admitted([Rival(LATE, {}, 2.9)]) and not admitted([])
+    certain = Rival(WARM, {})
+    assert admitted([Rival(LATE, {}, 8.0), certain]) == [certain]
 
 
 def test_the_strength_of_a_rival_is_that_of_its_own_terms():

@@ -195,13 +195,12 @@ class Fit:
 
     def _widened(self, estimate: Estimate, margin: float) -> Estimate:
         """Dead time or lag with an interval that is longer on both sides by `margin` [s]."""
-        interval = max(0.0, estimate.interval[0] - margin), estimate.interval[1] + margin
+        low, high = estimate.interval
+        interval = max(0.0, low - margin), high + margin
         if not estimate.identified:
             return replace(estimate, interval=interval)
-        unknown, half_width = (
-            Unknown(estimate.name, "s", resolution=negligible_part(self.delay)),
-            0.5 * (interval[1] - interval[0]),
-        )
+        unknown = Unknown(estimate.name, "s", low=0.0, resolution=negligible_part(self.delay))
+        half_width = max(estimate.value - low, high - estimate.value) + margin  # an end may be cut at 0
         return judge(unknown, estimate.value, estimate.standard_error, half_width, _SAME_RHYTHM, interval)
 
 

@@ -398,12 +398,15 @@ def _judged(
         )
     elif orders[2].order - orders[1].order > 1.0:
         hint = "; the data do not show whether the speed loop has one lag or several"
-    judged = []
+    judged, negligible = [], negligible_part(delay)
+    if -negligible < dead_time < 0.0:  # there is none
+        dead_time = 0.0
     for name, value, interval in (
-        ("dead_time", dead_time, (max(0.0, shortest), max(0.0, latest))),
+        ("dead_time", dead_time, (shortest, latest)),
         ("lag", lag, (low, high)),
     ):
-        half_width, unknown = 0.5 * (interval[1] - interval[0]), Unknown(name, "s", resolution=negligible_part(delay))
+        half_width = 0.5 * (interval[1] - interval[0])
+        unknown = Unknown(name, "s", low=0.0, resolution=negligible)
         one = judge(unknown, value, half_width / multiple, half_width, hint, interval)
         judged.append(one if reason is None else one.refused(reason))
     return identified_together(*judged)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtri, stdtrit
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.identification.least_squares._verdict import CONFIDENCE, Estimate, Unknown, judge
+from youbot_dynamics.identification.least_squares._verdict import CONFIDENCE, WIDEST_SHARE, Estimate, Unknown, judge
 
 # Number of recordings for which the 95 % interval of their standard deviation is narrower than a factor of 3
 ENOUGH = 5
@@ -71,7 +71,8 @@ def combined(estimates: Sequence[Estimate], *, systematic: bool = False) -> Esti
     """Random-effects mean of the identified values of recordings; the only one if there are no more, or else a refusal.
 
     Args:
-        estimates: of a quantity that is not negative, at least one. The mean needs no interval narrower than theirs.
+        estimates: of a quantity that is not negative, at least one. A half-width suffices for the mean if it is a share
+            of it, as in `judge`, or if it sufficed for a recording although it was a larger share of its value.
         systematic: whether a part of the errors is the same in all recordings. It does not average out: the interval
             then reaches as far as those of the recordings do in the mean.
     """
@@ -85,9 +86,11 @@ def combined(estimates: Sequence[Estimate], *, systematic: bool = False) -> Esti
     if systematic:
         below, above = np.mean(np.abs(table[:, 2:] - values[:, None]), axis=0).tolist()
         low, high = max(low, below), max(high, above)
-    half_width, widest = 0.5 * (low + high), 0.5 * float(np.max(table[:, 3] - table[:, 2]))
-    unknown = Unknown(identified[0].name, identified[0].unit, low=0.0, resolution=widest)
-    return judge(unknown, value, half_width / student(_FREEDOM), half_width, interval=(value - low, value + high))
+    half_widths = np.max(np.abs(table[:, 2:] - values[:, None]), axis=1)
+    negligible = float(np.max(half_widths[half_widths > WIDEST_SHARE * values], initial=0.0))
+    unknown = Unknown(identified[0].name, identified[0].unit, low=0.0, resolution=negligible)
+    error = 0.5 * (low + high) / student(_FREEDOM)
+    return judge(unknown, value, error, max(low, high), interval=(value - low, value + high))
 
 
 def student(freedom: float) -> float:

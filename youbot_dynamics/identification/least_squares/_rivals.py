@@ -18,6 +18,7 @@ from youbot_dynamics.identification.least_squares._verdict import Estimate, Unkn
 SIGNIFICANT = 3.0  # standard errors of its own term above which the data show a rival
 _COMPARABLE = 0.7  # share of the standard errors of the most significant one above which another one counts as well
 _MAIN = 0.5  # share of an error above which its rival is the reason of a width that is too large without it, too
+_UNDETERMINED = Reason(Kind.OTHER_EXPLANATION, "another explanation of the data leaves it undetermined")
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,9 @@ class Rival:
     """Another explanation of the data."""
 
     reason: Reason | None  # of a value that it refuses; None where the width of the interval says enough
-    changes: Mapping[str, float]  # name of an estimate -> what it changes; NaN or no entry where that is unknown
+    # Name of an estimate -> what it changes, not finite where the rival leaves it undetermined; no entry for one that
+    # is not a part of it
+    changes: Mapping[str, float]
     strength: float = math.inf  # largest of its own terms [standard errors]; infinite where it counts anyway
 
 
@@ -44,7 +47,7 @@ def values_of(fit: Fit) -> dict[str, float]:
 def admitted(rivals: Sequence[Rival]) -> list[Rival]:
     """Rivals of one kind that the data show, and others that are nearly as significant as the strongest."""
     least = max([SIGNIFICANT, *(_COMPARABLE * rival.strength for rival in rivals)])
-    return [rival for rival in rivals if rival.strength > least]
+    return [rival for rival in rivals if rival.strength >= least]
 
 
 def widened(
@@ -66,8 +69,11 @@ def widened(
 
 
 def _widened(estimate: Estimate, unknown: Unknown, rivals: Sequence[Rival], multiple: float) -> Estimate:
-    changes = [(abs(rival.changes.get(estimate.name, math.nan)), rival.reason) for rival in rivals]
-    changes = [(change, reason) for change, reason in changes if 0.0 < change < math.inf]
+    changes = [(abs(rival.changes.get(estimate.name, 0.0)), rival.reason) for rival in rivals]
+    for change, reason in changes:
+        if not math.isfinite(change):
+            return estimate.refused_if_identified(reason or _UNDETERMINED)
+    changes = [(change, reason) for change, reason in changes if change > 0.0]
     extra = math.hypot(*(change for change, _ in changes))
     error = math.hypot(estimate.standard_error, extra)
     if not changes or estimate.bound is not None or not math.isfinite(error):
