@@ -254,3 +254,25 @@ def test_a_short_piece_behind_a_gap_does_not_cost_the_long_one(more, monkeypatch
     table = sent, rich(sent)[:, None], sent, motion[:, None]
     signals = MotionSignals(("x",), ("m",), *table, "position", None, "stamps", "log")
     assert stage.effective_delays(signals)["x"] == pytest.approx(0.15, abs=1e-3)
+
+
+@pytest.mark.parametrize("measured_is", ["position", "velocity"])
+@pytest.mark.parametrize(("period", "stop"), [(0.26, 0.15), (0.5, 0.2), (0.26, 0.3), (1.0, np.inf)])
+def test_motion_that_stops_before_the_next_command_is_refused(measured_is, period, stop):
+    """A dead man's switch shorter than the period of the commands: half the delay was identified, with gain .58."""
+    random = np.random.default_rng(3)
+    sent = np.arange(0.0, 60.0, period)
+    speeds = random.uniform(-0.3, 0.3, len(sent)) * (random.random(len(sent)) < 0.8)
+    seen = np.arange(0.01, 60.0, PERIOD)
+    if stop < period:
+        ends = np.sort(np.concatenate([sent, sent + stop]))
+        held = HeldCommand(ends, np.repeat(speeds, 2) * np.tile([1.0, 0.0], len(sent)), 0.0)
+    else:
+        held = HeldCommand(sent, speeds, 0.0)
+    motion = held.motion(seen - 0.11) if measured_is == "position" else held.rate(seen - 0.11)
+    motion = motion + 1e-3 * random.standard_normal(len(seen))
+    found = estimate_delay(sent, speeds, seen, motion, measured_is=measured_is)[0]
+    if stop < period:
+        assert found.reason.kind is Kind.UNEXPLAINED and f"stops about {stop:.2g} s after each command" in found.verdict
+    else:
+        assert found.identified and found.value == pytest.approx(0.11, abs=0.011)

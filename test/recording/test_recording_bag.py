@@ -13,6 +13,7 @@ from mcap.writer import Writer
 
 from youbot_dynamics.errors import RecordingError, ResourceError
 from youbot_dynamics.recording.bag import _decode, _source, open_bag
+from youbot_dynamics.recording.bag._angles import unwrapped
 from youbot_dynamics.recording.bag._decode import longest_nondecreasing
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import (
@@ -422,3 +423,46 @@ def test_missing_package_says_how_to_get_it(bag: Path, monkeypatch: pytest.Monke
     with pytest.raises(ResourceError, match=r"pip install 'youbot_dynamics\[bags\]'") as caught:
         open_bag(bag)
     assert "\n" not in str(caught.value)
+
+
+def test_commands_without_a_stamp_among_stamped_ones_keep_their_place(tmp_path: Path) -> None:
+    """The stop that some teleoperation sends without a stamp was left out, and the last speed seemed to be held."""
+    late, messages = 3_000_000, []
+    for row in range(50):
+        stamp, stop = START + row * STEP, row % 10 == 9
+        twist = twist_stamped_cdr(0 if stop else stamp, "base_footprint", (0.0 if stop else 0.3, 0.0, 0.0))
+        messages.append(("/cmd_vel_stamped", twist, stamp + late + 1_000_000 * (row % 3)))
+    twists = open_bag(record(tmp_path / "stops", messages)).twists("/cmd_vel_stamped")
+    assert twists.rejected == 0 and twists.twist[:, 0].tolist() == [0.0 if row % 10 == 9 else 0.3 for row in range(50)]
+    assert np.diff(twists.stamp) == pytest.approx(0.02, abs=2e-3)
+
+
+WRAPPED = 20.0 * np.sin(0.5 * np.arange(0.0, 60.0, 0.05))  # [rad], at 20 Hz
+
+
+@pytest.mark.parametrize("size", [2.0 * np.pi, 65536 * 2.0 * np.pi / 20000.0])
+def test_angles_that_start_again_at_the_end_of_their_range_are_put_together(tmp_path: Path, size: float) -> None:
+    angles = np.column_stack([(WRAPPED + start) % size for start in (0.0, 1.0, 2.0)] + [WRAPPED])
+    angles[7, 1] = np.nan
+    messages = [
+        ("/driver/joint_states", joint_state_cdr(START + k * STEP, WHEELS, row), START + k * STEP)
+        for k, row in enumerate(angles)
+    ]
+    series = open_bag(record(tmp_path / "wrapped", messages)).joint_states("/driver/joint_states", WHEELS)
+    together = series.position - series.position[0]
+    sound = np.arange(len(WRAPPED)) != 7
+    assert together[sound] == pytest.approx((WRAPPED - WRAPPED[0])[sound, None] * np.ones(4), abs=0.02)
+    assert series.ranges == pytest.approx((size, size, size, 0.0), abs=0.02) and np.isnan(series.position[7, 1])
+
+
+@pytest.mark.parametrize("motion", ["corrupt", "steps", "rest", "sine"])
+def test_other_angles_that_leap_are_left_alone(motion: str) -> None:
+    time = np.arange(0.0, 60.0, 0.05)
+    angles = {
+        "corrupt": WRAPPED + 100.0 * (np.arange(len(time)) == 500),
+        "steps": 4.0 * (np.floor(time / 3.0) % 2.0),  # read more slowly than the joint moves
+        "rest": np.zeros(len(time)),
+        "sine": 3.0 * np.sin(15.0 * time),
+    }[motion]
+    kept, ranges = unwrapped(angles[:, None])
+    assert ranges.tolist() == [0.0] and kept[:, 0].tolist() == angles.tolist()

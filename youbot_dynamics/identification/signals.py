@@ -182,11 +182,11 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     their stamps surely differ, jump or drift by more than 30 ms. If `wheel_commands` is missing, the unstamped
     `driver/cmd_vel` or `cmd_vel` is used with its receive times; its wheel speeds follow from the geometry of the
     driver or from ours. The motion is computed from the wheels with the calibrated kinematics, so that rotation does
-    not mix the axes. Jitter of the stamps about the period of the driver is removed (`in_rhythm`). `chosen` is role ->
-    topic, given by the user.
+    not mix the axes; their speeds are integrated where the driver reports no angles. Jitter of the stamps about the
+    period of the driver is removed (`in_rhythm`). `chosen` is role -> topic, given by the user.
 
     Raises:
-        RecordingError: a required topic is missing, or command and motion share no clock.
+        RecordingError: a required topic is missing.
     """
     base = robot.base.geometry.mecanum()
     joints = robot.driver.wheel_joints
@@ -211,28 +211,44 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
         command_time = twists.received
         commanded = robot.driver.mecanum() if role == "driver_cmd_vel" else base  # the geometry behind the twist
         wheel_speeds = twists.twist @ commanded.inverse_matrix.T
-        motion_time = _motion_time_for_receive_clock(recording, states, topic)
+        motion_time = _motion_time_for_receive_clock(states)
         own = "stamps" if motion_time is states.stamp else "receive times"
         clock = f"receive times of {topic}, {own} of {states.topic}"
     twist = wheel_speeds @ base.forward_matrix.T
     signs = np.tanh(wheel_speeds / _SIGN_SPEED)
-    positions = states.position * np.array(robot.driver.position_sign)
-    if not np.any(np.isfinite(positions)):
-        raise RecordingError(
-            f"topic {states.topic} in {recording.path}", got="no positions", expected="wheel angles [rad]"
-        )
+    angles, source = states.position * np.array(robot.driver.position_sign), states.topic
+    if not np.any(np.isfinite(angles)):
+        angles = _integrated(motion_time, states.velocity * np.array(robot.driver.velocity_sign))
+        source = f"the integrated speeds of {source}, which has no angles"
+        if not np.any(np.isfinite(angles)):
+            raise RecordingError(
+                f"topic {states.topic} in {recording.path}",
+                got="neither positions nor velocities",
+                expected="wheel angles [rad]",
+            )
+    elif motion_time is not states.received:
+        motion_time = in_rhythm(motion_time, angles)
     return MotionSignals(
         channels=("x", "y", "yaw"),
         units=("m", "m", "rad"),
         command_time=command_time,
         command=twist,
-        measured_time=motion_time if motion_time is states.received else in_rhythm(motion_time, positions),
-        measured=positions @ base.forward_matrix.T,
+        measured_time=motion_time,
+        measured=angles @ base.forward_matrix.T,
         measured_is="position",
         friction=signs @ base.inverse_matrix,
         clock=clock,
-        source=f"{topic} to {states.topic}",
+        source=f"{topic} to {source}",
     )
+
+
+def _integrated(time: Vector, speeds: Vector) -> Vector:
+    """Angles (m, n) [rad] from speeds (m, n) [rad/s] at times (m,) [s]; NaN where one of them is."""
+    sound, angles = np.all(np.isfinite(speeds), axis=1), np.full(speeds.shape, np.nan)
+    known = speeds[sound]
+    turned = 0.5 * (known[1:] + known[:-1]) * np.diff(time[sound])[:, None]
+    angles[sound] = np.vstack([np.zeros(speeds.shape[1]), np.cumsum(turned, axis=0)])[: len(known)]
+    return angles
 
 
 def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: str = "") -> MotionSignals:
@@ -244,7 +260,7 @@ def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: st
     the user; a topic of the poses takes precedence, "" is to look for a motion.
 
     Raises:
-        RecordingError: a required topic is missing, or command and motion share no clock.
+        RecordingError: a required topic is missing.
     """
     commands = recording.twists(_topic_of(recording, ("cmd_vel", "driver_cmd_vel"), "command", chosen)[1])
     states, measured, tracked = _body_motion(recording, chosen, pose_topic)
@@ -252,7 +268,7 @@ def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: st
         command_time, motion_time, own = commands.stamp, states.stamp, "stamps"
     else:
         command_time, own = commands.received, "receive times"
-        motion_time = _motion_time_for_receive_clock(recording, states, commands.topic)
+        motion_time = _motion_time_for_receive_clock(states)
     return MotionSignals(
         channels=("x", "y", "yaw"),
         units=("m", "m", "rad"),
@@ -327,21 +343,12 @@ def _topic_of(
     )
 
 
-def _motion_time_for_receive_clock(
-    recording: Recording, states: JointSeries | TwistSeries | PoseSeries, topic: str
-) -> Vector:
-    """Stamps of the motion if they share a clock with receive times; its receive times if it has no stamps."""
+def _motion_time_for_receive_clock(states: JointSeries | TwistSeries | PoseSeries) -> Vector:
+    """Stamps of the motion if they share a clock with receive times, else its receive times."""
     if states.stamp is None or not np.all(np.isfinite(states.stamp)):
         return states.received
     offset = float(np.median(np.abs(states.received - states.stamp)))
-    if offset > _WORST_CLOCK_OFFSET:
-        raise RecordingError(
-            f"{recording.path}",
-            got=f"stamps of {states.topic} that differ from their receive times by {offset:.1f} s",
-            expected=f"less than {_WORST_CLOCK_OFFSET:g} s, since {topic} carries no stamp",
-            remedy="record wheel_commands, which is stamped, or synchronise the clocks",
-        )
-    return states.stamp
+    return states.stamp if offset < _WORST_CLOCK_OFFSET else states.received
 
 
 def text_signals(log: TextLog) -> MotionSignals:

@@ -3,7 +3,8 @@
 All times are seconds relative to ``Recording.origin``, a whole second given in nanoseconds. A float64 then resolves
 far less than a nanosecond over hours, which seconds since 1970 would not.
 Rows are sorted by receive time and their stamps never decrease. Rows that violate this are rejected and counted in
-``rejected``. Values are those of the messages, including NaN; infinite values become NaN. Arrays are read-only.
+``rejected``. Values are those of the messages, including NaN; infinite values become NaN, and
+wrapped angles are put together. Arrays are read-only.
 """
 
 from __future__ import annotations
@@ -124,6 +125,7 @@ class JointSeries(_ReadOnlyArrays):
     velocity: Vector  # (n, k) [rad/s or m/s]; NaN where a message had no velocity
     effort: Vector  # (n, k) [N m or N]; NaN where a message had no effort
     rejected: int = 0  # messages rejected: stamp decreases or is missing, or a field has the wrong length
+    ranges: tuple[float, ...] = ()  # of positions that were wrapped, put together in `position` [rad]; 0 for others
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +136,7 @@ class TwistSeries(_ReadOnlyArrays):
     stamp: Vector | None  # (n,), header stamp [s]; None for an unstamped type, or if no message was stamped
     received: Vector  # (n,), receive time [s]
     twist: Vector  # (n, 3), vx, vy [m/s], wz [rad/s]
-    rejected: int = 0  # messages rejected: stamp decreases or is missing
+    rejected: int = 0  # messages rejected because their stamp decreases
 
 
 @dataclass(frozen=True, eq=False)

@@ -166,7 +166,7 @@ def recorded_wheel_signals(
     `number`.
 
     Raises:
-        RecordingError: no wheel states, wheel angles in degrees, or a command that shares no clock with them.
+        RecordingError: no wheel states, or wheel angles in degrees.
     """
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)

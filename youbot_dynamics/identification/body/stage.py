@@ -42,7 +42,7 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
     """Response of one recording.
 
     Raises:
-        RecordingError: the recording lacks a command, a motion or a common clock.
+        RecordingError: the recording lacks a command or a motion.
         IdentificationError: a text log of other channels, or too little time in common.
     """
     if opened.recording is None:

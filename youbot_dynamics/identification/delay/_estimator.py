@@ -29,6 +29,7 @@ from youbot_dynamics.identification.delay._reasons import (
     OPPOSITE,
     PERIODIC,
     leading,
+    stops,
 )
 from youbot_dynamics.identification.least_squares import (
     Estimate,
@@ -57,6 +58,9 @@ _RIVAL_MISFIT = 1.1
 _OPPOSITE_MISFIT = 0.5
 # Share of the motion that the shifted command must explain; below it, something else or nothing moved the axis.
 _LEAST_EXPLAINED = 0.9
+# Times after a command at which motion may stop [s]; periods of the readings in the shortest that they show; share of
+# the squared residual that must be left if it does.
+_STOP_TIMES, _SEEN, _STOPS = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0]), 2.0, 0.5
 # Larger readings are corrupt data; their squares would overflow.
 _LARGEST_VALUE = 1e9
 
@@ -291,6 +295,8 @@ def _estimate_channel(
         reason = NO_INFORMATION
     elif opposite_misfit < _OPPOSITE_MISFIT * least_misfit:
         reason = OPPOSITE
+    elif stop := _stop_after(command, time, centred, longest, _STOPS * least_misfit):
+        reason = stops(stop)
     elif least_misfit > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
         share = 1.0 - least_misfit / float(centred @ centred)
         explained = f"the command explains only {share:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed"
@@ -337,6 +343,29 @@ def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand |
     table = table[:, norms > 0.0] / norms[norms > 0.0]
     cleaned: Vector = residual - table @ np.linalg.lstsq(table, residual, rcond=None)[0]
     return cleaned
+
+
+def _stop_after(command: HeldCommand, time: Vector, centred: Vector, longest: float, enough: float) -> float:
+    """Time after each command at which motion stops although the next one comes later [s], 0 if it does not.
+
+    A driver with a dead man's switch does that. It is so if a command that ends then leaves a squared residual of the
+    motion, read at (m,) [s] and `centred`, below `enough` for some shift up to `longest` [s].
+    """
+    gaps = np.diff(command.times)
+    usual = float(np.quantile(gaps, 0.95))
+    found = 0.0
+    for after in _STOP_TIMES[(_STOP_TIMES < usual) & (_STOP_TIMES > _SEEN * float(np.median(np.diff(time))))].tolist():
+        early = np.flatnonzero(gaps > after)
+        times = np.insert(command.times, early + 1, command.times[early] + after)
+        ending = HeldCommand(times, np.insert(command.values, early + 1, 0.0), command.half_window)
+        for shift in np.arange(0.0, longest, 2.0 * _GRID).tolist():
+            model = ending.motion(time - shift)
+            model = model - model.mean()
+            power, product = float(model @ model), max(0.0, float(model @ centred))
+            squares = float(centred @ centred) - (product**2 / power if power > 0.0 else 0.0)
+            if squares < enough:
+                found, enough = after, squares
+    return found
 
 
 def _local_minima(misfit: Callable[[float], float], grid: Vector) -> list[tuple[float, float]]:

@@ -17,3 +17,9 @@ FASTER = Reason(Kind.UNEXPLAINED, "the motion changes faster than the command: t
 def leading(by: str) -> Reason:
     """Reason of a motion that leads its command by a time."""
     return Reason(Kind.WRONG_SIGNALS, f"the motion leads the command by {by}: check clocks and topics")
+
+
+def stops(after: float) -> Reason:
+    """Reason of motion that stops some time [s] after a command."""
+    stop = f"the motion stops about {after:.2g} s after each command, although the next one comes later"
+    return Reason(Kind.UNEXPLAINED, f"{stop}: send commands more often than the driver's watchdog asks for")

@@ -48,7 +48,7 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
     """Delays of one recording.
 
     Raises:
-        RecordingError: command or motion are missing, or share no clock.
+        RecordingError: command or motion are missing.
         IdentificationError: too few samples in common.
     """
     channel_log = opened.log is not None and "position" not in opened.log.joints

@@ -21,7 +21,7 @@ from youbot_dynamics.identification.reading._opened import (
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.robot import Robot
 
-_LEAP = 3.0  # [rad] slightly less than half a turn; a wrapped angle jumps by at least this
+_LEAP = 3.0  # [rad] slightly less than half a turn
 _FASTEST = 60.0  # [rad/s] several times the speed of any youBot joint
 _TIMES_USUAL = 20.0  # multiple of the speed of nine of ten readings
 _TWO_CLOCKS = 1.0  # [s]
@@ -93,9 +93,16 @@ def _of_series(states: JointSeries) -> Iterator[str]:
 
 
 def _of_jumps(states: JointSeries) -> Iterator[str]:
-    """Angles that jump between two readings: wrapped into one turn, or impossible readings."""
+    """Angles that were wrapped, and those that jump between two readings without it, which is impossible."""
     time = times_of(states)
-    wrapped, leaps = [], []
+    leaps = []
+    ranges = dict.fromkeys(f"{size:.4g}" for size in states.ranges if size > 0.0)
+    if ranges:
+        names = [name for name, size in zip(states.names, states.ranges, strict=True) if size > 0.0]
+        yield (
+            f"{states.topic}: angles of {', '.join(names)} start again after {' or '.join(ranges)} rad, wrapped or by "
+            "a counter that rolls over: they were put together"
+        )
     for k, name in enumerate(states.names):
         sound = np.isfinite(states.position[:, k])
         passed = np.diff(time[sound])
@@ -105,14 +112,8 @@ def _of_jumps(states: JointSeries) -> Iterator[str]:
         leap = (rates > _FASTEST) & (rates > _TIMES_USUAL * usual) & (np.abs(steps) > _LEAP)
         if not np.any(leap):
             continue
-        # The joint also moves a little between two readings, in addition to the turn.
-        if np.all(np.abs(np.abs(steps[leap]) - 2.0 * np.pi) < 1.0):
-            wrapped.append(f"{name} {np.count_nonzero(leap)} times")
-        else:
-            first = int(np.argmax(leap))
-            leaps.append(f"{name} by {steps[first]:.3g} rad at {moments[first]:.3f} s")
-    if wrapped:
-        yield f"{states.topic}: angles are wrapped and jump by a turn, {', '.join(wrapped)}; record them unwrapped"
+        first = int(np.argmax(leap))
+        leaps.append(f"{name} by {steps[first]:.3g} rad at {moments[first]:.3f} s")
     if leaps:
         jumps = ", ".join(leaps)
         yield f"{states.topic}: angles jump between two readings, first {jumps}: impossible; remove these readings"

@@ -41,7 +41,7 @@ def extract(opened: Opened, robot: Robot) -> _ResponsePart:
     """Response of one recording: commands against wheel odometry, both with their stamps.
 
     Raises:
-        RecordingError: command or wheel states are missing, or share no clock.
+        RecordingError: command or wheel states are missing.
         IdentificationError: the recording is a text log without wheel states.
     """
     if opened.recording is None:

@@ -29,6 +29,7 @@ from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.files import open_file, read_text
 from youbot_dynamics.recording import message_types, series
 from youbot_dynamics.recording.bag import _decode
+from youbot_dynamics.recording.bag._angles import unwrapped
 from youbot_dynamics.recording.bag._recovery import RecoveredMcap, Source, read_metadata_record
 from youbot_dynamics.recording.bag._source import (
     Rosbag2Source,
@@ -133,6 +134,7 @@ class Recording:
         Args:
             topic: of type sensor_msgs/msg/JointState.
             joints: names in the order wanted. Messages that lack one of them are skipped. Infinite values become NaN.
+                Angles that leap within their range, wrapped or by a counter that rolls over, are put together.
 
         Raises:
             RecordingError: no such topic, another type, no messages, or none with these joints.
@@ -153,6 +155,7 @@ class Recording:
         stamp = np.concatenate([layout.stamp for layout in chosen])
         rows = _decode.rows_in_order(received, stamp)
         position, velocity, effort = (_numbers(_joined(chosen, field, names, rows)) for field in range(3))
+        position, ranges = unwrapped(position)
         return series.JointSeries(
             topic,
             names,
@@ -162,6 +165,7 @@ class Recording:
             velocity,
             effort,
             rejected=rejected + received.size - rows.size,
+            ranges=tuple(ranges.tolist()),
         )
 
     def twists(self, topic: str) -> series.TwistSeries:
@@ -172,6 +176,7 @@ class Recording:
         """
         types = (message_types.TWIST, message_types.TWIST_STAMPED, message_types.ODOMETRY, message_types.IMU)
         received, stamp, twist = self._columns(topic, types, _decode.twist_columns)
+        stamp = _decode.filled_stamps(received, stamp)
         rows = _decode.rows_in_order(received, stamp)
         return series.TwistSeries(
             topic,

@@ -167,6 +167,22 @@ def rows_in_order(received: IntArray, stamp: IntArray, sound: Flags | None = Non
     return stamped[longest_nondecreasing(stamp[stamped])] if stamped.size else order
 
 
+def filled_stamps(received: IntArray, stamp: IntArray) -> IntArray:
+    """Stamps (n,) [ns] in which those that are 0 among others are the receive time less the usual time of travel.
+
+    A command that is left out, such as the stop that a teleoperation sends without a stamp, would seem to be held.
+    """
+    empty = stamp == 0
+    if np.all(empty):
+        return stamp
+    filled: IntArray = received + np.int64(np.median((stamp - received)[~empty]))
+    order, extreme = np.argsort(received, kind="stable"), np.iinfo(np.int64)
+    before = np.maximum.accumulate(np.where(empty, extreme.min, stamp)[order])
+    after = np.minimum.accumulate(np.where(empty, extreme.max, stamp)[order][::-1])[::-1]
+    filled[order] = np.minimum(np.maximum(filled[order], before), after)
+    return np.where(empty, filled, stamp)
+
+
 def seconds(nanoseconds: IntArray, origin: int) -> Vector:
     """Times (n,) [s] after an origin [ns]."""
     return np.asarray((nanoseconds - np.int64(origin)) * 1e-9, dtype=np.float64)

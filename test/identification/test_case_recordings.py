@@ -1,0 +1,49 @@
+"""Recordings of other simulators that were once read wrongly; they are skipped where they are absent."""
+
+from __future__ import annotations
+
+import pytest
+from repository import CASES, ROOT
+
+from youbot_dynamics.identification.least_squares import Kind
+from youbot_dynamics.identification.pipeline import identify
+from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.robot import load_robot
+
+ROBOT = load_robot(robot_file=ROOT / "config" / "robots" / "rosbot_xl.yaml")
+TRUE = 0.1095  # [s] delay at the wheels of every axis
+AXES = ("x", "y", "yaw")
+
+
+def delays(name: str):
+    case = CASES / "base" / name
+    if not case.exists():
+        pytest.skip(f"{case} is absent")
+    return identify(case, ROBOT, Options(), only=("delay",))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("stop_commands_unstamped", ""),
+        ("wrapped_10hz", "start again after 6.283 rad"),
+        ("rollover_16bit", "start again after 201.1 rad"),
+        ("velocities_only", ""),
+        ("stamps_since_boot", "are from different clocks"),
+    ],
+)
+def test_the_delay_holds_however_a_driver_reports_its_wheels_and_stamps(name, told):
+    found = delays(name)
+    for axis in AXES:
+        estimate = found.result[f"robot.base.delay.effective_{axis}"].estimate
+        assert estimate.identified and estimate.value == pytest.approx(TRUE, abs=3e-3)
+        late = 0.0025 if name == "stamps_since_boot" else 0.0  # readings are received 2.5 ms after they are taken
+        assert estimate.interval[0] <= TRUE + late <= estimate.interval[1]
+    assert any(told in note for note in (*found.notes, *found.warnings))
+
+
+def test_a_base_that_stops_between_its_commands_has_no_delay_of_held_commands():
+    found = delays("deadman_4hz")
+    for axis in AXES:
+        estimate = found.result[f"robot.base.delay.effective_{axis}"].estimate
+        assert estimate.reason.kind is Kind.UNEXPLAINED and "s after each command" in estimate.verdict
