@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
@@ -51,12 +49,13 @@ def _range(angles: Vector) -> float:
         return 0.0
     # Between the two readings of a leap the joint moves as between those before.
     before = np.where(leaps, np.nan, steps)
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # leaps on both sides: unknown
-        near = np.nanmean([np.append(np.nan, before[:-1]), np.append(before[1:], np.nan)], axis=0)[leaps]
+    sides = np.array([np.append(np.nan, before[:-1]), np.append(before[1:], np.nan)])[:, leaps]
+    known = np.isfinite(sides)
+    near = np.nansum(sides, axis=0) / np.maximum(1, np.sum(known, axis=0))
     against = -np.sign(steps[leaps]) * near
     clear = np.abs(near) > _CLEAR * usual
     if not np.any(clear) or np.any(against[clear] < 0.0):
         return 0.0
-    mean = float(np.nanmean(np.abs(steps[leaps] - near)))
+    mean = float(np.mean(np.abs(steps[leaps] - near)))
     turns = round(mean / _TURN)
     return turns * _TURN if turns and abs(mean - turns * _TURN) < max(_ROUND, 0.5 * usual) else mean
