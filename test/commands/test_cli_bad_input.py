@@ -202,17 +202,19 @@ def test_too_short_a_recording(tmp_path):
     assert "longer recording" in line
 
 
-def test_unstamped_command_on_another_clock_is_refused(tmp_path):
+def test_readings_of_another_clock_than_an_unstamped_command_are_taken_when_they_came(tmp_path):
     with BagWriter(tmp_path / "bag", {}) as writer:
         writer.add_topic("/driver/joint_states", JOINT_STATE)
         writer.add_topic("/driver/cmd_vel", "geometry_msgs/msg/Twist")
         for k in range(1000):
             moment = ORIGIN + k * SECOND // 50
-            stamp = moment - 5 * SECOND
-            writer.write("/driver/joint_states", joint_state_cdr(stamp, WHEELS, position=[0.0] * 4), moment)
-            writer.write("/driver/cmd_vel", twist_cdr([0.1 * np.sin(0.02 * k), 0.0, 0.0]), moment)
-    line = refusal("identify", tmp_path / "bag", "--out", tmp_path / "found")
-    assert "5.0 s" in line and "clock" in line
+            speed, angle = 0.1 * np.sin(0.02 * k + 1e-4 * k**2), 0.2 * np.cos(0.02 * (k - 8) + 1e-4 * (k - 8) ** 2)
+            states = joint_state_cdr(moment - 5 * SECOND, WHEELS, position=[angle] * 4)
+            writer.write("/driver/joint_states", states, moment)
+            writer.write("/driver/cmd_vel", twist_cdr([speed, 0.0, 0.0]), moment)
+    done = youbot("identify", tmp_path / "bag", "--out", tmp_path / "found", "--only", "delay", code=3)
+    assert "from different clocks: they differ by 5 s" in " ".join((done.stdout + done.stderr).split())
+    assert "receive times of /driver/joint_states" in (tmp_path / "found" / "result.json").read_text()
 
 
 def test_bag_begun_in_mid_drive_still_has_its_path(tmp_path):

@@ -395,6 +395,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _run(given: argparse.Namespace) -> int:
+    """Run the command with as few imports as it needs."""
     if given.verb in ("identify", "replay"):
         from youbot_dynamics.commands._terminal import announce
         from youbot_dynamics.warm_up import first_use
@@ -411,27 +412,31 @@ def _run(given: argparse.Namespace) -> int:
 
         imported()
         return compare_command(given.before, given.after, given.out)
-    if given.verb in ("bringup", "demo", "try"):
-        _need_ros()
-    if given.verb == "bringup":
-        from youbot_dynamics.commands.bringup import bringup
-
-        return bringup(BringupOptions.read({item.name: getattr(given, item.name) for item in ARGUMENTS}))
     if given.verb == "warm-up":
         from youbot_dynamics.commands._warm_up import warm_up
 
         imported()
         return warm_up()
+    return _run_robot(given) if given.verb in ("bringup", "demo", "try") else _run_nodes(given)
+
+
+def _run_robot(given: argparse.Namespace) -> int:
+    """Run a command that starts a robot with all its nodes."""
+    _need_ros()
+    if given.verb == "bringup":
+        from youbot_dynamics.commands.bringup import bringup
+
+        return bringup(BringupOptions.read({item.name: getattr(given, item.name) for item in ARGUMENTS}))
+    from youbot_dynamics.commands._demo import demo, try_twin
+
+    imported()
     if given.verb == "demo":
-        from youbot_dynamics.commands._demo import demo
-
-        imported()
         return demo(given.out, given.seed, robot_path(given.robot_file))
-    if given.verb == "try":
-        from youbot_dynamics.commands._demo import try_twin
+    return try_twin(given.out, given.seed)
 
-        imported()
-        return try_twin(given.out, given.seed)
+
+def _run_nodes(given: argparse.Namespace) -> int:
+    """Run a command that is a node beside those of a robot, or writes what one would play."""
     if given.verb == "play":
         from youbot_dynamics.commands._excitation import check_numbers, write_excitation
 

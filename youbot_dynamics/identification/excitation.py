@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.control.trajectory import Program
+from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError, ProgramError
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.arm_friction import (
@@ -120,20 +121,11 @@ def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0)
         raise ProgramError(ARM_EXCITATION, got=got, expected="a robot with an arm", remedy=remedy)
     tree, joints = robot.arm.tree(), robot.arm.joints
     n = tree.nv
-    middle = array("excitation_centre", robot.arm.excitation_centre, (n,))
-    widest = array("excitation_reach", robot.arm.excitation_reach, (n,))
+    middle, room = _arm_room(robot, tree)
     rubbing = np.array([[joint.friction.coulomb, joint.friction.viscous] for joint in joints])
     motors = [joint.motor for joint in joints]
     strongest = np.array([motor.current_limit * motor.torque_constant * motor.gear_ratio for motor in motors])
-    lower = np.array([limit.lower for limit in tree.limits])
-    upper = np.array([limit.upper for limit in tree.limits])
     fastest = _SHARE * np.array([limit.velocity for limit in tree.limits])
-    room = np.minimum(widest, np.minimum(middle - lower, upper - middle))
-    if not np.all(room > 0.0):
-        joint = tree.joint_names[int(np.argmin(room))]
-        raise IdentificationError(
-            f"excitation of {joint}", got="a centre at or beyond the joint limit", expected="a centre within the limits"
-        )
     looked_at = np.arange(0.0, duration, _LOOKED_AT)
     nominal, known = inertial_parameters(tree), uncertainty(tree)
 
@@ -175,6 +167,24 @@ def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0)
     knots = np.linspace(0.0, duration, max(2, round(duration / _KNOT) + 1))
     x, v, a = best.at(knots)
     return ArmExcitation(knots, middle + x, v, a, reached)
+
+
+def _arm_room(robot: Robot, tree: Tree) -> tuple[Vector, Vector]:
+    """Centre (n,) of the motion, and how far (n,) the joints may move from it [rad].
+
+    Raises:
+        IdentificationError: a centre at or beyond a joint limit.
+    """
+    middle = array("excitation_centre", robot.arm.excitation_centre, (tree.nv,))
+    widest = array("excitation_reach", robot.arm.excitation_reach, (tree.nv,))
+    lower, upper = (np.array([getattr(limit, end) for limit in tree.limits]) for end in ("lower", "upper"))
+    room: Vector = np.minimum(widest, np.minimum(middle - lower, upper - middle))
+    if not np.all(room > 0.0):
+        joint = tree.joint_names[int(np.argmin(room))]
+        raise IdentificationError(
+            f"excitation of {joint}", got="a centre at or beyond the joint limit", expected="a centre within the limits"
+        )
+    return middle, room
 
 
 def base_program(robot: Robot, duration: float, room: float, dt: float, *, tries: int = 150, seed: int = 0) -> Program:

@@ -216,17 +216,8 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
         clock = f"receive times of {topic}, {own} of {states.topic}"
     twist = wheel_speeds @ base.forward_matrix.T
     signs = np.tanh(wheel_speeds / _SIGN_SPEED)
-    angles, source = states.position * np.array(robot.driver.position_sign), states.topic
-    if not np.any(np.isfinite(angles)):
-        angles = _integrated(motion_time, states.velocity * np.array(robot.driver.velocity_sign))
-        source = f"the integrated speeds of {source}, which has no angles"
-        if not np.any(np.isfinite(angles)):
-            raise RecordingError(
-                f"topic {states.topic} in {recording.path}",
-                got="neither positions nor velocities",
-                expected="wheel angles [rad]",
-            )
-    elif motion_time is not states.received:
+    angles, source = _wheel_angles(recording, states, motion_time, robot)
+    if source == states.topic and motion_time is not states.received:
         motion_time = in_rhythm(motion_time, angles)
     return MotionSignals(
         channels=("x", "y", "yaw"),
@@ -242,13 +233,24 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     )
 
 
-def _integrated(time: Vector, speeds: Vector) -> Vector:
-    """Angles (m, n) [rad] from speeds (m, n) [rad/s] at times (m,) [s]; NaN where one of them is."""
-    sound, angles = np.all(np.isfinite(speeds), axis=1), np.full(speeds.shape, np.nan)
+def _wheel_angles(recording: Recording, states: JointSeries, time: Vector, robot: Robot) -> tuple[Vector, str]:
+    """Angles (m, n) of the wheels [rad], and in words where they are from: integrated speeds if there are no others.
+
+    Raises:
+        RecordingError: neither angles nor speeds.
+    """
+    angles: Vector = states.position * np.array(robot.driver.position_sign)
+    if np.any(np.isfinite(angles)):
+        return angles, states.topic
+    speeds = states.velocity * np.array(robot.driver.velocity_sign)
+    sound = np.all(np.isfinite(speeds), axis=1)
+    if not np.any(sound):
+        got = "neither positions nor velocities"
+        raise RecordingError(f"topic {states.topic} in {recording.path}", got=got, expected="wheel angles [rad]")
     known = speeds[sound]
     turned = 0.5 * (known[1:] + known[:-1]) * np.diff(time[sound])[:, None]
-    angles[sound] = np.vstack([np.zeros(speeds.shape[1]), np.cumsum(turned, axis=0)])[: len(known)]
-    return angles
+    angles[sound] = np.vstack([np.zeros(speeds.shape[1]), np.cumsum(turned, axis=0)])
+    return angles, f"the integrated speeds of {states.topic}, which has no angles"
 
 
 def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: str = "") -> MotionSignals:

@@ -134,6 +134,34 @@ def _check_carried_masses(layout: Layout, names: Sequence[str]) -> None:
             )
 
 
+def _check_bodies(names: Sequence[str], frames: Vector, masses: Vector, inertias: Vector) -> None:
+    """Refuse with a ModelError placements (n, 4, 4) that are none, and inertias (n, 3, 3) that no body can have."""
+    for name, frame, mass, inertia in zip(names, frames, masses.tolist(), inertias, strict=True):
+        if not np.array_equal(frame[3], (0.0, 0.0, 0.0, 1.0)):
+            raise ModelError(f"placement of body '{name}'", got=f"last row {frame[3]}", expected="0 0 0 1")
+        check_rotation(frame[:3, :3], f"placement of body '{name}'")
+        check_inertia(name, mass, inertia)
+
+
+def _moments(names: Sequence[str], masses: Vector, centres: Vector, inertias: Vector) -> tuple[Vector, Vector]:
+    """Mass times centre (n, 3) [kg m] and inertias (n, 3, 3) about the joint frames, of those about the centres (n, 3).
+
+    Raises:
+        ModelError: values whose products overflow.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        first_moments = masses[:, None] * centres
+        about_joint: Vector = inertias + [point_inertia(mass, at) for mass, at in zip(masses, centres, strict=True)]
+    for i, name in enumerate(names):
+        if not (np.isfinite(first_moments[i]).all() and np.isfinite(about_joint[i]).all()):
+            raise ModelError(
+                f"body '{name}'",
+                got=f"mass {masses[i]:g} kg with its centre at {centres[i]} m",
+                expected="values whose products are finite",
+            )
+    return first_moments, about_joint
+
+
 def make_layout(
     names: Sequence[str],
     parents: Sequence[int],
@@ -178,11 +206,7 @@ def make_layout(
     weights = array("masses", masses, (n,), _FINITE)
     centres = array("centres_of_mass", centres_of_mass, (n, 3), _FINITE)
     central = array("inertias", inertias, (n, 3, 3))
-    for i, name in enumerate(names):
-        if not np.array_equal(frames[i, 3], (0.0, 0.0, 0.0, 1.0)):
-            raise ModelError(f"placement of body '{name}'", got=f"last row {frames[i, 3]}", expected="0 0 0 1")
-        check_rotation(frames[i, :3, :3], f"placement of body '{name}'")
-        check_inertia(name, float(weights[i]), central[i])
+    _check_bodies(names, frames, weights, central)
     counts = np.array([SPEEDS_OF[int(kind)] for kind in kinds], dtype=np.int64)
     widths = np.array([POSITIONS_OF[int(kind)] for kind in kinds], dtype=np.int64)
     nv = int(counts.sum())
@@ -191,16 +215,7 @@ def make_layout(
         raise ModelError(
             f"rotor_inertias[{int(np.argmin(rotors))}]", got=f"{rotors.min():g}", expected="0 or more [kg m2]"
         )
-    with np.errstate(over="ignore", invalid="ignore"):
-        first_moments = weights[:, None] * centres
-        about_joint = central + [point_inertia(weights[i], centres[i]) for i in range(n)]
-    for i, name in enumerate(names):
-        if not (np.isfinite(first_moments[i]).all() and np.isfinite(about_joint[i]).all()):
-            raise ModelError(
-                f"body '{name}'",
-                got=f"mass {weights[i]:g} kg with its centre at {centres[i]} m",
-                expected="values whose products are finite",
-            )
+    first_moments, about_joint = _moments(names, weights, centres, central)
     layout = Layout(
         order=order,
         parents=np.array(parents, dtype=np.int64),

@@ -384,6 +384,16 @@ class Tree(MadeOfArguments):
         )
 
 
+def _seen_from(pose: Vector, layout: Layout, i: int) -> tuple[float, Vector, Vector]:
+    """Mass, first moment (3,) and inertia (3, 3) of body i about a frame in which its own has the pose (4, 4)."""
+    rotation, mass, centre = pose[:3, :3], float(layout.masses[i]), np.zeros(3)
+    if mass > 0.0:
+        centre = layout.first_moments[i] / mass
+    central = layout.inertias[i] - point_inertia(mass, centre)
+    moved = rotation @ centre + pose[:3, 3]
+    return mass, mass * moved, rotation @ central @ rotation.T + point_inertia(mass, moved)
+
+
 def without_fixed_joints(tree: Tree) -> Tree:
     """Tree in which every body has a moving joint; q and v keep their order.
 
@@ -417,16 +427,10 @@ def without_fixed_joints(tree: Tree) -> Tree:
             placements[i] = pose_in_carrier[parent] @ placements[i]
         if carrier[i] < 0:
             continue
-        rotation, position = pose_in_carrier[i, :3, :3], pose_in_carrier[i, :3, 3]
-        mass, centre = layout.masses[i], np.zeros(3)
-        if mass > 0.0:
-            centre = layout.first_moments[i] / mass
-        central = layout.inertias[i] - point_inertia(mass, centre)
-        moved = rotation @ centre + position
-        into = carrier[i]
-        masses[into] += mass
-        first_moments[into] += mass * moved
-        inertias[into] += rotation @ central @ rotation.T + point_inertia(mass, moved)
+        mass, first_moment, inertia = _seen_from(pose_in_carrier[i], layout, i)
+        masses[carrier[i]] += mass
+        first_moments[carrier[i]] += first_moment
+        inertias[carrier[i]] += inertia
     index = {old: new for new, old in enumerate(kept)}
     new_parents = np.array([index[int(parents[i])] if parents[i] >= 0 else -1 for i in kept], dtype=np.int64)
     names = tuple(tree.names[i] for i in kept)

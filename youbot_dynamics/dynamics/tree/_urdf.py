@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -84,8 +84,25 @@ def read_urdf(
     """
     root, source = _parse(path_or_text, limit)
     bodies = {_name(element, source): element for element in _once(root, "link", source)}
+    if not bodies:
+        raise ModelError(source, got="no link", expected="at least one", remedy="expand xacro files first")
+    carried = _carried(_once(root, "joint", source), bodies, source)
+    order = _parents_first(bodies, carried, source)
+    links = [_link(name, bodies[name], carried.get(name), source) for name in order]
+    kept = _from(start, links, source)
+    still = {*locked, *_off_chain(tip, kept, source)}
+    chosen = [replace(link, joint_type="fixed") if link.joint in still else link for link in kept]
+    _check_locked(locked, links, source)
+    _check_mimics(chosen[1:], carried, source)
+    return tuple(chosen)
+
+
+def _carried(
+    joints: Iterable[ElementTree.Element], bodies: Collection[str], source: str
+) -> dict[str, ElementTree.Element]:
+    """Joint that carries each link but the root; ModelError for a link that is unknown or has two parents."""
     carried: dict[str, ElementTree.Element] = {}
-    for element in _once(root, "joint", source):
+    for element in joints:
         child, parent = (_end(element, end, source) for end in ("child", "parent"))
         for end in (child, parent):
             if end not in bodies:
@@ -99,8 +116,11 @@ def read_urdf(
                 expected="an open tree, one parent each",
             )
         carried[child] = element
-    if not bodies:
-        raise ModelError(source, got="no link", expected="at least one", remedy="expand xacro files first")
+    return carried
+
+
+def _parents_first(bodies: Collection[str], carried: Mapping[str, ElementTree.Element], source: str) -> list[str]:
+    """Names of all links, the root first and every parent before its children; ModelError for none or several roots."""
     roots = [name for name in bodies if name not in carried]
     if len(roots) != 1:
         raise ModelError(
@@ -111,7 +131,7 @@ def read_urdf(
     children: dict[str, list[str]] = {}
     for child, element in carried.items():
         children.setdefault(_end(element, "parent", source), []).append(child)
-    order, waiting = [], [roots[0]]
+    order, waiting = list[str](), [roots[0]]
     while waiting:
         name = waiting.pop()
         order.append(name)
@@ -119,12 +139,12 @@ def read_urdf(
     if len(order) < len(bodies):
         loop = sorted(set(bodies) - set(order))
         raise ModelError(f"links of {source}", got=f"a loop of {', '.join(loop)}", expected="an open tree")
-    links = [_link(name, bodies[name], carried.get(name), source) for name in order]
-    kept = _from(start, links, source)
-    still = {*locked, *_off_chain(tip, kept, source)}
-    chosen = [replace(link, joint_type="fixed") if link.joint in still else link for link in kept]
-    _check_locked(locked, links, source)
-    for link in chosen[1:]:
+    return order
+
+
+def _check_mimics(links: Iterable[Link], carried: Mapping[str, ElementTree.Element], source: str) -> None:
+    """Refuse with a ModelError a joint that moves and mimics another."""
+    for link in links:
         mimic = carried[link.name].find("mimic")
         if mimic is not None and link.joint_type != "fixed":
             raise ModelError(
@@ -133,7 +153,6 @@ def read_urdf(
                 expected="an independent joint",
                 remedy=f"lock it (locked=['{link.joint}']), or remove <mimic> to make it independent",
             )
-    return tuple(chosen)
 
 
 def _from(start: str | None, links: list[Link], source: str) -> list[Link]:

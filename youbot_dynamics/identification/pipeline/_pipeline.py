@@ -131,17 +131,7 @@ def identify(
             if isinstance(outcome, YoubotDynamicsError):
                 lacking[name] = outcome
                 continue
-            # Recordings with wheel states and without may give the same number; the earlier stage knows it better.
-            given = {finding.name for finding in outcome.findings}
-            for k, stage in enumerate(stages):
-                kept = tuple(finding for finding in stage.findings if finding.name not in given)
-                if stage.provisional and len(kept) < len(stage.findings):
-                    stages[k] = dataclasses.replace(stage, findings=kept)
-                    repeated.add(stage.stage)
-            taken = {finding.name for stage in stages for finding in stage.findings}
-            unknown = tuple(finding for finding in outcome.findings if finding.name not in taken)
-            repeated |= {name} if len(unknown) < len(outcome.findings) else set()
-            stages.append(dataclasses.replace(outcome, findings=unknown))
+            repeated |= _add(stages, outcome)
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
     _check_found(only, stages, lacking, extracted)
     missing = {name: str(problem) for name, problem in lacking.items()}
@@ -149,15 +139,41 @@ def identify(
     counted = tuple(name for name in requested if name in only or not (name in missing or name in repeated))
     result = _result(robot, stages, counted, missing, extracted)
     told = {data.number for data in extracted if "delay" in lacking and data.lacking.get("delay") is lacking["delay"]}
-    drives, notes = _paths({k: files[k] for k in sound}, robot, options, reopen, told)
-    notes = [*(f"{s.path}: {s.lost}" for s in result.sources if s.lost), *notes, *copies]
-    notes += _trust(len(result.sources))
-    notes += [f"{stage.stage}: {note}" for stage in stages for note in stage.notes]
-    notes += [f"{skipped.path} was skipped: {skipped.reason}" for skipped in result.skipped]
+    drives, undrawn = _paths({k: files[k] for k in sound}, robot, options, reopen, told)
+    notes = _notes(result, stages, [*undrawn, *copies])
     warnings = tuple(warning for data in extracted for warning in data.warnings)
     warnings += tuple(warning for stage in stages for warning in stage.warnings)
     result = dataclasses.replace(result, warnings=warnings)
-    return Identification(result, tuple(stages), drives, tuple(notes), warnings, robot)
+    return Identification(result, tuple(stages), drives, notes, warnings, robot)
+
+
+def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:
+    """Add a stage's findings to those of earlier stages; return the names of stages that lose a finding to another.
+
+    Recordings with wheel states and without may give the same number; the earlier stage knows it better, unless it is
+    provisional.
+    """
+    repeated, given = set[str](), {finding.name for finding in outcome.findings}
+    for k, stage in enumerate(stages):
+        kept = tuple(finding for finding in stage.findings if finding.name not in given)
+        if stage.provisional and len(kept) < len(stage.findings):
+            stages[k] = dataclasses.replace(stage, findings=kept)
+            repeated.add(stage.stage)
+    taken = {finding.name for stage in stages for finding in stage.findings}
+    unknown = tuple(finding for finding in outcome.findings if finding.name not in taken)
+    stages.append(dataclasses.replace(outcome, findings=unknown))
+    return repeated | ({outcome.stage} if len(unknown) < len(outcome.findings) else set())
+
+
+def _notes(result: Result, stages: Sequence[StageResult], others: Sequence[str]) -> tuple[str, ...]:
+    """Notes for the reader: what was lost, the `others`, how far to trust a number of recordings, those of stages."""
+    return (
+        *(f"{source.path}: {source.lost}" for source in result.sources if source.lost),
+        *others,
+        *_trust(len(result.sources)),
+        *(f"{stage.stage}: {note}" for stage in stages for note in stage.notes),
+        *(f"{skipped.path} was skipped: {skipped.reason}" for skipped in result.skipped),
+    )
 
 
 def _check_found(

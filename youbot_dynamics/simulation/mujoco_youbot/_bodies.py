@@ -102,9 +102,7 @@ def wheel(
     across = float(slices @ (0.25 * sizes**2 + places**2))
     bodies, hub = [], link.inertia.copy()
     for k in range(rollers.count):
-        turn = phase + 2.0 * pi * k / rollers.count
-        out = np.array([-sin(turn), 0.0, -cos(turn)])
-        axis = cos(angle) * np.array([cos(turn), 0.0, -sin(turn)]) + sin(angle) * np.array([0.0, 1.0, 0.0])
+        out, axis = _roller_place(phase + 2.0 * pi * k / rollers.count, angle)
         inertia = across * np.eye(3) + (along - across) * np.outer(axis, axis)
         hub -= inertia_about(inertia, mass, depth * out)
         spheres = "".join(
@@ -131,6 +129,13 @@ def wheel(
         f'<geom class="seen" type="cylinder" size="{0.6 * radius!r} 0.02" zaxis="0 1 0" rgba="0.55 0.55 0.57 1"/>'
         f"{''.join(bodies)}</body>"
     )
+
+
+def _roller_place(turn: float, angle: float) -> tuple[Vector, Vector]:
+    """Direction (3,) from the hub to a roller that is `turn` [rad] behind the floor, and its axis (3,)."""
+    out = np.array([-sin(turn), 0.0, -cos(turn)])
+    axis = cos(angle) * np.array([cos(turn), 0.0, -sin(turn)]) + sin(angle) * np.array([0.0, 1.0, 0.0])
+    return out, axis
 
 
 def arm_bodies(arm: ArmModel, position: ArrayLike, moves: bool, shapes: dict[str, str]) -> str:

@@ -75,14 +75,7 @@ def contact_model(
     Raises:
         ModelError: a constant no robot has; masses or inertias that leave nothing for the body of the base.
     """
-    for name in _POSITIVE:
-        number(name, getattr(truth, name), above=0.0)
-    for name in _NOT_NEGATIVE:
-        number(name, getattr(truth, name), low=0.0)
-    for k, factor in enumerate(truth.wheel_torque_constant):
-        number(f"wheel_torque_constant[{k}]", factor, above=0.0)
-    rollers, radii, kinematics = rollers_of(truth), truth.wheel_radii(), mean_kinematics(truth)
-    phases = 2.0 * np.pi / rollers.count * array("roller_phase", truth.roller_phase, (4,))
+    _check(truth)
     file = urdf_path("youbot.urdf")
     links = {link.name: link for link in read_urdf(file)}
     root, shoulder = links[BASE], links[ROOT_LINK]
@@ -91,20 +84,8 @@ def contact_model(
     mass, inertia = _rest_of_base(truth, root, [*wheels, shoulder], bodies.arm_at(arm, folded), shoulder)
     seen = [link for name, link in links.items() if name not in _WHEELS]
     shapes = bodies.shapes_of(file, seen, [BASE, ROOT_LINK, *arm.tree.names])
-    turning = "".join(
-        bodies.wheel(
-            link,
-            float(radii[k]),
-            float(kinematics.roller_angles[k]),
-            rollers,
-            truth.wheel_inertia - float(link.axis @ link.inertia @ link.axis),
-            truth.wheel_coulomb,
-            float(phases[k]),
-        )
-        for k, link in enumerate(wheels)
-    )
     motors = "".join(f'<general name="{link.joint}" joint="{link.joint}"/>' for link in wheels)
-    height = float(radii[0]) - float(wheels[0].placement[2, 3])
+    height = float(truth.wheel_radii()[0]) - float(wheels[0].placement[2, 3])
     return (
         '<mujoco model="youbot">'
         '<compiler angle="radian" autolimits="true"/>'
@@ -120,13 +101,41 @@ def contact_model(
         f'<geom name="floor" type="plane" size="0 0 1" conaffinity="1" material="floor" priority="1" {_FLOOR}'
         f' friction="{truth.floor_friction!r}"/>'
         f'<body name="{BASE}" pos="0 0 {height!r}"><freejoint name="{BASE}"/><site name="{BASE}"/>'
-        f"{inertial(mass, root.centre_of_mass, inertia)}{shapes[BASE]}{turning}"
+        f"{inertial(mass, root.centre_of_mass, inertia)}{shapes[BASE]}{_turning_wheels(truth, wheels)}"
         f'<body name="{ROOT_LINK}" {placed(shoulder.placement)}>'
         f"{inertial(shoulder.mass, shoulder.centre_of_mass, shoulder.inertia)}{shapes[ROOT_LINK]}"
         f"{bodies.arm_bodies(arm, folded if position is None else position, with_arm, shapes)}</body></body>"
         "</worldbody>"
         f"<actuator>{motors}{_drag(truth)}{bodies.arm_motors(arm) if with_arm else ''}</actuator>"
         "</mujoco>"
+    )
+
+
+def _check(truth: BaseTruth) -> None:
+    """Refuse with a ModelError a constant that no robot has."""
+    for name in _POSITIVE:
+        number(name, getattr(truth, name), above=0.0)
+    for name in _NOT_NEGATIVE:
+        number(name, getattr(truth, name), low=0.0)
+    for k, factor in enumerate(truth.wheel_torque_constant):
+        number(f"wheel_torque_constant[{k}]", factor, above=0.0)
+
+
+def _turning_wheels(truth: BaseTruth, wheels: Sequence[Link]) -> str:
+    """MJCF of the wheels with their rollers."""
+    rollers, radii, kinematics = rollers_of(truth), truth.wheel_radii(), mean_kinematics(truth)
+    phases = 2.0 * np.pi / rollers.count * array("roller_phase", truth.roller_phase, (4,))
+    return "".join(
+        bodies.wheel(
+            link,
+            float(radii[k]),
+            float(kinematics.roller_angles[k]),
+            rollers,
+            truth.wheel_inertia - float(link.axis @ link.inertia @ link.axis),
+            truth.wheel_coulomb,
+            float(phases[k]),
+        )
+        for k, link in enumerate(wheels)
     )
 
 
