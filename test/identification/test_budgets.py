@@ -14,7 +14,7 @@ from youbot_dynamics.identification.calibration import _tape as tape
 from youbot_dynamics.identification.delay import LaggedCommand, _fopdt, estimate_delay
 from youbot_dynamics.identification.response import _fit as response_fit
 from youbot_dynamics.identification.response import identify_response
-from youbot_dynamics.identification.response._search import Problem
+from youbot_dynamics.identification.response._problem import Problem
 from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
 from youbot_dynamics.identification.signals import HeldCommand
 from youbot_dynamics.identification.thermal import _fit as thermal_fit
@@ -75,9 +75,9 @@ def test_a_dead_time_whose_search_spent_its_budget_is_refused(monkeypatch: pytes
     sent, twists, body = clean_motion(30.0)
     arguments = sent, twists[:, 0], sent, body[::10, 0]
     assert estimate_delay(*arguments, model="fopdt", measured_is="position")[0].dead_time.identified
-    monkeypatch.setattr(_fopdt, "_ITERATIONS", 1)
+    monkeypatch.setattr(_fopdt, "_BUDGET", 4)
     (found,) = estimate_delay(*arguments, model="fopdt", measured_is="position")
-    assert f"{STOPPED} 1 steps" in found.dead_time.verdict and f"{STOPPED} 1 steps" in found.lag.verdict
+    assert all(f"{STOPPED} 4 evaluations" in one.verdict for one in (found.dead_time, found.lag))
     assert found.identified, "the effective delay has a search of its own"
 
 

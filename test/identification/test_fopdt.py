@@ -13,7 +13,7 @@ from youbot_dynamics.identification.delay._fopdt import (
     LaggedCommand,
     _judged,
     _Order,
-    block_jackknife,
+    covariance_in_blocks,
     orthogonal_size,
 )
 from youbot_dynamics.identification.least_squares import Kind
@@ -109,7 +109,7 @@ def test_the_jackknife_is_that_of_fits_without_one_block_each():
     blocks = np.minimum(np.floor((time - time[0]) / BLOCK), 9)
     whole = np.linalg.lstsq(columns, residual, rcond=None)[0]
     without = [np.linalg.lstsq(columns[blocks != b], residual[blocks != b], rcond=None)[0] - whole for b in range(10)]
-    covariance, freedom = block_jackknife(columns, residual, time)
+    covariance, freedom = covariance_in_blocks(columns, residual, time)
     np.testing.assert_allclose(covariance, 0.9 * np.transpose(without) @ without, rtol=1e-9)
     assert freedom == 8
 

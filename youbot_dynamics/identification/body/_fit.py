@@ -134,17 +134,13 @@ def identify_axis(
         IdentificationError: too little time in common.
     """
     times, commands = _finite("command", sent, command)
-    moments, measured = _finite("motion", stamps, motion)
+    moments, speeds = _finite("motion", stamps, motion)
     known = commands_known(times, moments) if len(times) else np.zeros(len(moments), dtype=bool)
-    time, measured = moments[known], measured[known]
+    time, measured = moments[known], speeds[known]
     fastest = float(np.max(np.abs(commands), initial=0.0))
-
-    def refused(reason: Reason) -> BodyAxis:
-        estimates = tuple(undetermined(Unknown(kind, _unit(kind, unit)), reason) for kind in KINDS)
-        return BodyAxis(channel, estimates, len(time), fastest, time, measured, np.zeros(0))
-
+    axis = BodyAxis(channel, _refused(unit, _NOT_MEASURED), len(time), fastest, time, measured, np.zeros(0))
     if len(moments) == 0:
-        return refused(_NOT_MEASURED)
+        return axis
     if len(time) < _FEWEST or time[-1] - time[0] < _SHORTEST:
         got = f"{np.ptp(time) if len(time) else 0.0:.3g} s of {np.ptp(moments):.3g} s in which the commands are known"
         raise IdentificationError(
@@ -153,54 +149,75 @@ def identify_axis(
             expected=f"{_SHORTEST:g} s or more, with {_FEWEST} readings or more",
             remedy="drive longer",
         )
+    found: Reason | tuple[tuple[Estimate, ...], Fit]
     if np.ptp(commands[times > time[0] - LONGEST]) <= 1e-9 * max(1.0, fastest):
-        return refused(CONSTANT if fastest else _NOT_COMMANDED)
-    if np.ptp(measured) == 0.0:
-        still = (
-            f"the axis never moved under commands of up to {fastest:.3g} {unit}: the robot lacks it, its motors were "
-            "off, or its driver does not report this speed"
-        )
-        return refused(Reason(Kind.NOT_MEASURED, still))
-    readings = Readings(time, measured, measured_is == "velocity")
-    if len(readings.at) < _FEWEST:
-        got = f"{len(readings.at)} of {len(time)} readings amid {WINDOW:g} s without a gap of {LONGEST_STEP:g} s"
-        raise IdentificationError(f"response of {channel}", got=got, expected=f"{_FEWEST} or more")
-    held = HeldCommand(times, commands, 0.0)
-    start, reason = _start(held, readings)
+        found = CONSTANT if fastest else _NOT_COMMANDED
+    elif np.ptp(measured) == 0.0:
+        found = Reason(Kind.NOT_MEASURED, _STILL.format(fastest=fastest, unit=unit))
+    else:
+        readings = Readings(time, measured, measured_is == "velocity")
+        if len(readings.at) < _FEWEST:
+            got = f"{len(readings.at)} of {len(time)} readings amid {WINDOW:g} s without a gap of {LONGEST_STEP:g} s"
+            raise IdentificationError(f"response of {channel}", got=got, expected=f"{_FEWEST} or more")
+        found = _fitted(HeldCommand(times, commands, 0.0), readings, readings.quantum(measured), unit)
+    if isinstance(found, Reason):
+        return replace(axis, estimates=_refused(unit, found))
+    estimates, fit = found
+    readings, residual = fit.readings, fit.readings.means(fit.solved(fit.responses(fit.command))[1])
+    return replace(
+        axis,
+        estimates=estimates,
+        time=readings.at,
+        measured=readings.mean,
+        modelled=readings.mean - residual,
+        whiteness=whiteness(readings.at, residual),
+    )
+
+
+def _refused(unit: str, reason: Reason) -> tuple[Estimate, ...]:
+    return tuple(undetermined(Unknown(kind, _unit(kind, unit)), reason) for kind in KINDS)
+
+
+def _fitted(
+    sent: HeldCommand, readings: Readings, quantum: float, unit: str
+) -> Reason | tuple[tuple[Estimate, ...], Fit]:
+    """Estimates in the order of KINDS and the fit behind them, or why there are none.
+
+    `quantum` is the smallest difference between speeds [unit/s].
+    """
+    start, reason = _start(sent, readings)
     if reason is not None:
-        return refused(reason)
-    quantum = readings.quantum(measured)
-    first = Fit(held, readings, start)
+        return reason
+    first = Fit(sent, readings, start)
     fit, limits, rivals = _limits(first, quantum, unit)
     band = _dead_band(fit, quantum, unit)
     dead_band = band.value if band.identified and band.interval[0] > 0.0 else 0.0
     if dead_band:
         fit = Fit(_with_dead_band(fit.command, dead_band), readings, (fit.delay, fit.lag))
     if not (first.settled and fit.settled):
-        return refused(unsettled(f"{BUDGET} evaluations"))
+        return unsettled(f"{BUDGET} evaluations")
     if fit.explained < _LEAST_EXPLAINED:
-        return refused(_unexplained(fit.explained))
-    response: tuple[Estimate, ...] = fit.estimates(held)
+        return _unexplained(fit.explained)
+    response: tuple[Estimate, ...] = fit.estimates(sent)
     if limits[0].identified:
         hidden_reason = Reason(
             Kind.OTHER_EXPLANATION,
             f"the commands exceeded {limits[0].value:.3g} {unit}2, the largest acceleration of the axis, which hides "
             "its delay; drive with smaller accelerations",
         )
-        delay, dead_time, lag = (undetermined(Unknown(estimate.name, "s"), hidden_reason) for estimate in response[:3])
+        delay, dead_time, lag = (undetermined(unknown, hidden_reason) for unknown in fit.unknowns[:3])
         response = delay, dead_time, lag, response[3]
     for kind, rival in rivals:
-        rival_response = Fit(_with_dead_band(rival, dead_band), readings, (fit.delay, fit.lag)).estimates(held)
-        response = tuple(
-            _widened(estimate, rival_estimate, kind)
-            for estimate, rival_estimate in zip(response, rival_response, strict=True)
-        )
-    estimates = (*response, band, *limits)
-    residual = readings.means(fit.solved(fit.responses(fit.command))[1])
-    modelled, whiteness_test = readings.mean - residual, whiteness(readings.at, residual)
-    return BodyAxis(channel, estimates, len(time), fastest, readings.at, readings.mean, modelled, whiteness_test)
+        others = Fit(_with_dead_band(rival, dead_band), readings, (fit.delay, fit.lag)).estimates(sent)
+        triples = zip(response, fit.unknowns, others, strict=True)
+        response = tuple(_widened(estimate, unknown, other.value, kind) for estimate, unknown, other in triples)
+    return (*response, band, *limits), fit
 
 
+_STILL = (
+    "the axis never moved under commands of up to {fastest:.3g} {unit}: the robot lacks it, its motors were off, or "
+    "its driver does not report this speed"
+)
 _NOT_MEASURED = Reason(Kind.NOT_MEASURED, "this axis was not measured")
 _NOT_COMMANDED = Reason(Kind.NOT_EXCITED, "this axis was never commanded")
 _PERIODIC = Reason(
@@ -325,15 +342,14 @@ def _dead_band(fit: Fit, quantum: float, unit: str) -> Estimate:
     return judge(unknown, value, half_width / student(freedom), half_width, interval=(low, high))
 
 
-def _widened(estimate: Estimate, rival: Estimate, kind: str) -> Estimate:
-    """The estimate with `rival`, its value under a limit of some kind that the data do not exclude, in its interval."""
-    if not estimate.identified or estimate.interval[0] <= rival.value <= estimate.interval[1]:
+def _widened(estimate: Estimate, unknown: Unknown, other: float, kind: str) -> Estimate:
+    """The estimate with `other`, its value under a limit of some kind that the data do not exclude, in its interval."""
+    if not estimate.identified or estimate.interval[0] <= other <= estimate.interval[1]:
         return estimate
-    interval = min(estimate.interval[0], rival.value), max(estimate.interval[1], rival.value)
+    interval = min(estimate.interval[0], other), max(estimate.interval[1], other)
     before, half_width = 0.5 * (estimate.interval[1] - estimate.interval[0]), 0.5 * (interval[1] - interval[0])
-    unknown, error = Unknown(estimate.name, estimate.unit), estimate.standard_error * half_width / before
-    least = min(estimate.value, 0.5 * sum(interval))
-    if judge(unknown, least, error, half_width).identified:
+    error = estimate.standard_error * half_width / before
+    if judge(unknown, min(estimate.value, 0.5 * sum(interval)), error, half_width).identified:
         return replace(estimate, interval=interval, standard_error=error)
     exceeded = (
         f"it lies between {interval[0]:.3g} and {interval[1]:.3g}: the commands may have exceeded the largest "

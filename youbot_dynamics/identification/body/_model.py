@@ -7,7 +7,6 @@ from dataclasses import replace
 from math import hypot, sqrt
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.delay import (
@@ -24,7 +23,9 @@ from youbot_dynamics.identification.least_squares import (
     Kind,
     Reason,
     Unknown,
+    covariance_of_scores,
     judge,
+    search,
     search_ended,
     student,
 )
@@ -58,10 +59,12 @@ class Readings:
         path: (m,) position by the readings; a speed changes evenly from one to the next.
         at: (k,) middles of the windows [s].
         mean: (k,) speeds over them.
+        negligible_delay: half-width that suffices for any delay [s].
     """
 
     def __init__(self, time: Vector, motion: Vector, speeds: bool) -> None:
         kept = np.flatnonzero(np.diff(np.floor((time - time[0]) / _DENSEST), prepend=-1.0) > 0.0)
+        self.negligible_delay = negligible_delay(time)
         self._speeds, self.path = speeds, self._path_of(time, motion, speeds)[kept]
         self.time = time = time[kept]
         self._steps = np.diff(time)
@@ -122,14 +125,28 @@ class Fit:
             path = LaggedCommand(command, x[1]).at(readings.time - x[0] + x[1]).motion
             return readings.means(self.solved([path])[1])
 
-        bounds = ((0.0, _LEAST_LAG), (2.0 * LONGEST, LONGEST))
-        best = least_squares(residual, np.clip(start, *bounds), x_scale=GRID, bounds=bounds, max_nfev=BUDGET)
-        self.settled = best.status > 0
-        self.delay, self.lag = best.x.tolist()
-        self.explained = 1.0 - float(np.sum(residual(best.x) ** 2)) / float(np.sum((mean - mean.mean()) ** 2))
+        bounds = np.array([0.0, _LEAST_LAG]), np.array([2.0 * LONGEST, LONGEST])
+        best = search(residual, [np.array(start)], bounds, BUDGET, GRID)
+        self.settled = best.settled
+        self.delay, self.lag = best.values.tolist()
+        self.explained = 1.0 - float(np.sum(best.residual**2)) / float(np.sum((mean - mean.mean()) ** 2))
         for _ in range(_REFINEMENTS):
             (_, gain, delay_change, *_), _ = self.solved(self.responses(command))
             self.delay += float(np.clip(delay_change / gain, -_SHORTEST_LAG, _SHORTEST_LAG))
+
+    @property
+    def unknowns(self) -> tuple[Unknown, ...]:
+        """Effective delay, dead time, lag [s] and gain [1], with what suffices for each."""
+        part = negligible_part(self.delay)
+        return (
+            Unknown("effective", "s", low=0.0, resolution=self.readings.negligible_delay),
+            *(Unknown(name, "s", low=0.0, resolution=part) for name in ("dead_time", "lag")),
+            Unknown("gain", "1", low=0.0),
+        )
+
+    def path(self, command: HeldCommand) -> Vector:
+        """Path (m,) of the response to a command."""
+        return LaggedCommand(command, self.lag).at(self.readings.time - self.delay + self.lag).motion
 
     def responses(self, command: HeldCommand) -> list[Vector]:
         """Path (m,) of the response to a command, its derivatives by delay and by lag^2 / 2, and another order of lags.
@@ -138,12 +155,11 @@ class Fit:
         which keeps them apart.
         """
         elapsed = self.readings.time - self.delay
-        path = LaggedCommand(command, self.lag).at(elapsed + self.lag).motion
         lag = max(self.lag, _SHORTEST_LAG)
         motion, rate, widening = LaggedCommand(command, lag).at(elapsed + lag)
         half_lag = lag / sqrt(2.0)
         double_lag = LaggedCommand(command, half_lag).position_twice(elapsed + 2.0 * half_lag)
-        return [path, -rate, widening, double_lag - motion]
+        return [self.path(command), -rate, widening, double_lag - motion]
 
     def solved(self, paths: list[Vector]) -> tuple[Vector, Vector]:
         """Factors of a constant speed and of paths (m,), by least squares of the means; the residual path (m,)."""
@@ -157,24 +173,20 @@ class Fit:
         factors, residual = self.solved(paths)
         gain = float(factors[1])
         columns = self.readings.means(np.column_stack([self.readings.time, *paths]))
-        covariance, freedom = _covariance(self.readings, columns, residual)
+        scores = np.column_stack([self.readings.blocks(column, residual) for column in columns.T])
+        covariance, freedom = covariance_of_scores(columns, scores)
         hidden = HIDDEN * float(np.sqrt(np.mean(self.readings.means(residual) ** 2)))
         errors = [hypot(float(np.sqrt(covariance[k, k])), hidden / orthogonal_size(columns, k)) for k in range(4)]
-        multiple, scale = student(freedom), max(abs(gain), 1e-9)
+        multiple, scale, unknowns = student(freedom), max(abs(gain), 1e-9), self.unknowns
         squares = self.lag**2 + 2.0 * (float(factors[3]) - multiple * errors[3]) / scale
         aliasing_error = self._aliasing_error(sqrt(max(0.0, squares)), sent)
         windowed = HeldCommand(self.command.times, self.command.values, 0.5 * WINDOW)
         separate = fit_fopdt(windowed, self.readings.at, self.readings.mean, self.delay, None, LONGEST, _BLOCK)[:2]
         error = errors[2] / scale
         estimates = [
-            judge(
-                Unknown("effective", "s", low=0.0, resolution=negligible_delay(self.readings.time)),
-                self.delay,
-                error,
-                multiple * error + aliasing_error,
-            ),
-            *(self._widened(part, aliasing_error) for part in separate),
-            judge(Unknown("gain", "1", low=0.0), gain, errors[1], multiple * errors[1]),
+            judge(unknowns[0], self.delay, error, multiple * error + aliasing_error),
+            *(_widened(part, unknown, aliasing_error) for part, unknown in zip(separate, unknowns[1:3], strict=True)),
+            judge(unknowns[3], gain, errors[1], multiple * errors[1]),
         ]
         if not 1.0 / UNLIKELY_GAIN < gain < UNLIKELY_GAIN:
             unlikely = f"the motion is {gain:.3g} times the command: {UNITS}"
@@ -193,32 +205,15 @@ class Fit:
         phase = np.exp(2j * np.pi * sent.place(self.readings.at)[1] / period)
         return 0.5 * period * float(np.abs(np.mean(phase))) / hypot(1.0, 2.0 * np.pi * lag / period)
 
-    def _widened(self, estimate: Estimate, margin: float) -> Estimate:
-        """Dead time or lag with an interval that is longer on both sides by `margin` [s]."""
-        low, high = estimate.interval
-        interval = max(0.0, low - margin), high + margin
-        if not estimate.identified:
-            return replace(estimate, interval=interval)
-        unknown = Unknown(estimate.name, "s", low=0.0, resolution=negligible_part(self.delay))
-        half_width = max(estimate.value - low, high - estimate.value) + margin  # an end may be cut at 0
-        return judge(unknown, estimate.value, estimate.standard_error, half_width, _SAME_RHYTHM, interval)
 
-
-def _covariance(readings: Readings, columns: Vector, residual: Vector) -> tuple[Vector, int]:
-    """Covariance (p, p) of a fit of the means by columns (k, p) with a residual path (m,), and degrees of freedom.
-
-    By the scatter of the scores between blocks of `BLOCK` of the readings themselves: those of means, which overlap,
-    would depend on their neighbours.
-    """
-    norms = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
-    scaled = columns / norms
-    scores = np.column_stack([readings.blocks(column, residual) for column in scaled.T])
-    influence = scores @ np.linalg.pinv(scaled.T @ scaled)
-    count, size = scores.shape
-    freedom = max(1, count - size)
-    covariance: Vector = count / freedom * (influence.T @ influence) / np.outer(norms, norms)
-    # The scatter of as few blocks as values lacks directions: it is 0 there, whatever the errors are.
-    return (covariance if count > size else np.full_like(covariance, np.inf)), freedom
+def _widened(estimate: Estimate, unknown: Unknown, margin: float) -> Estimate:
+    """Dead time or lag with an interval that is longer on both sides by `margin` [s]."""
+    low, high = estimate.interval
+    interval = max(0.0, low - margin), high + margin
+    if not estimate.identified:
+        return replace(estimate, interval=interval)
+    half_width = max(estimate.value - low, high - estimate.value) + margin  # an end may be cut at 0
+    return judge(unknown, estimate.value, estimate.standard_error, half_width, _SAME_RHYTHM, interval)
 
 
 def compared(fit: Fit, commands: Iterable[HeldCommand]) -> tuple[Vector, Vector, float]:
@@ -235,7 +230,7 @@ def compared(fit: Fit, commands: Iterable[HeldCommand]) -> tuple[Vector, Vector,
     for command in commands:
         friction = HeldCommand(command.times, np.sign(command.values), 0.0)  # speed lost to friction
         responses = fit.responses(command)
-        factors, path = fit.solved([*responses, fit.responses(friction)[0]])
+        factors, path = fit.solved([*responses, fit.path(friction)])
         residuals.append(path if factors[-1] < 0.0 else fit.solved(responses)[1])  # friction does not add speed
     means = [readings.means(path) for path in residuals]
     squares = np.array([float(mean @ mean) for mean in means])

@@ -17,7 +17,7 @@ from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time, real
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
-    block_jackknife,
+    covariance_in_blocks,
     fit_fopdt,
     identified_together,
     refused,
@@ -286,7 +286,7 @@ def _estimate_channel(
     residual = centred - gain * (model - model.mean())
     rms = float(np.sqrt(np.mean(residual**2)))
     noise = _without_friction(residual, columns, friction, time - value)
-    covariance, freedom = block_jackknife(columns, noise, time)
+    covariance, freedom = covariance_in_blocks(columns, noise, time)
     error = float(np.sqrt(covariance[-1, -1]))
     half_width = student(freedom) * error
     interval = (value - half_width, value + half_width)

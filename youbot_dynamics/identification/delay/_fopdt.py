@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import exp, hypot, inf, nan, sqrt
+from math import exp, hypot, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.identification.delay._reasons import FASTER, NEGATIVE, NO_RESPONSE
 from youbot_dynamics.identification.least_squares import (
     NEGLIGIBLE,
     Estimate,
     Kind,
+    Model,
     Reason,
+    Rows,
     Unknown,
+    block_covariance,
     judge,
+    search_costly,
     search_ended,
     student,
     unsettled,
@@ -26,40 +30,14 @@ from youbot_dynamics.identification.least_squares import (
 from youbot_dynamics.identification.signals import HeldCommand
 
 BLOCK = 0.8  # [s] several correlation times of the residual (0.1-0.3 s), so that blocks are independent
-_WORST_CONDITION = 1e10  # of the normal equations with scaled columns
 
 
-def block_jackknife(columns: Vector, residual: Vector, time: Vector, length: float = BLOCK) -> tuple[Vector, int]:
-    """Covariance (B - 1) / B sum_b (x_b - x)(x_b - x)', x_b the fit without block b of B, and degrees of freedom.
-
-    The usual covariance assumes independent samples and is several times too small for correlated residuals. The
-    linearised model has columns (m, p), a residual (m,) at times (m,) that do not decrease, and blocks of a `length`
-    [s]. The covariance (p, p) is infinite throughout if one block holds all information on a coefficient.
-    """
-    size = columns.shape[1]
-    undetermined = np.full((size, size), np.inf), 1
-    norms = np.linalg.norm(columns, axis=0)
-    if np.any(norms == 0.0):
-        return undetermined
-    scaled = columns / norms
-    block = np.floor((time - time[0]) / length).astype(int)
+def covariance_in_blocks(columns: Vector, residual: Vector, time: Vector, length: float = BLOCK) -> tuple[Vector, int]:
+    """`block_covariance` of a residual (m,) at times (m,) that do not decrease, for columns (m, p); blocks in [s]."""
+    passed = time - time[0]
     # Otherwise a last block of a few samples would count as a full one.
-    block = np.minimum(block, max(1, round((time[-1] - time[0]) / length)) - 1)
-    ends = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(block)]])
-    normals, moments = [], []
-    for first, last in zip(ends[:-1], ends[1:], strict=True):
-        rows = scaled[first:last]
-        normals.append(rows.T @ rows)
-        moments.append(rows.T @ residual[first:last])
-    normal, moment = np.sum(normals, axis=0), np.sum(moments, axis=0)
-    remaining = normal - np.array(normals)
-    if np.linalg.cond(normal) > _WORST_CONDITION or np.max(np.linalg.cond(remaining)) > _WORST_CONDITION:
-        return undetermined
-    replicates = np.linalg.solve(remaining, (moment - np.array(moments))[:, :, None])[:, :, 0]
-    deviations = replicates - np.linalg.solve(normal, moment)
-    count = len(normals)
-    covariance = (count - 1) / count * (deviations.T @ deviations) / np.outer(norms, norms)
-    return covariance, max(1, count - size)
+    last = max(1, round(passed[-1] / length)) - 1
+    return block_covariance(Rows(np.minimum(passed, (last + 0.5) * length), columns, residual, block=length))
 
 
 class LagResponse(NamedTuple):
@@ -135,8 +113,9 @@ class LaggedCommand:
 _LEAST_LAG = 5e-4  # [s] a smaller lag is zero: between two readings the response would be a step
 _FIRST_LAGS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)  # start values of the search [s]
 _FRICTION_LAGS = (0.03, 0.1)  # double lags for the response of a speed loop to a change of friction [s]
-_ITERATIONS = 100
-_CONVERGED, _NOTICEABLE = 1e-7, 1e-5  # step at which the search ends, and that matters if it spent its budget [s]
+_BUDGET = 400  # evaluations of the search
+_SETTLED = 1e-3  # distance of the best values, in standard errors for white residuals, at which the search ends
+_RESOLVED = 1e-6  # residual, as a share of the motion, that no reading resolves: the noise is never taken to be smaller
 # Shares of the residual and of the friction displacement that may look like dead time or lag after any averaging.
 _HIDDEN_NOISE, _HIDDEN_FRICTION = 0.02, 1.5
 # Order c of the loop: the response of one lag (0) or two equal lags (1), and in proportion between and beyond. A PI
@@ -208,15 +187,15 @@ def fit_fopdt(
     # Lags much shorter than the hold time of the command have hardly any effect; use the slopes of a longer lag.
     slope_lag = max(lag, 0.5 * float(np.median(np.diff(command.times))))
     slopes, linear_residual, _ = search.linearised(dead_time + lag - slope_lag, slope_lag)
-    covariance, freedom = block_jackknife(np.column_stack([search.nuisance, slopes]), linear_residual, time, block)
+    covariance, freedom = covariance_in_blocks(np.column_stack([search.nuisance, slopes]), linear_residual, time, block)
     if not np.all(np.isfinite(covariance)):
         return *refused(NO_RESPONSE, dead_time, lag), residual
     hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
     if not settled:
-        return *refused(unsettled(f"{_ITERATIONS} steps"), dead_time, lag), residual
+        return *refused(unsettled(f"{_BUDGET} evaluations"), dead_time, lag), residual
     covariance = covariance[-2:, -2:] + np.diag([(hidden / orthogonal_size(slopes, k)) ** 2 for k in (-2, -1)])
     q = 0.5 * lag**2
-    if lag <= _LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
+    if lag < 1.001 * _LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
         q = min(q, 0.5 * slope_lag**2 + float(np.linalg.lstsq(slopes, linear_residual, rcond=None)[0][-1]))
     orders = _orders(search, dead_time, lag, time, hidden, block)
     return *_judged(dead_time + lag, q, orders, covariance, freedom, longest), residual
@@ -237,7 +216,7 @@ def _orders(
     slope = search.order_slope(dead_time, lag)
     slopes, residual, _ = search.linearised(dead_time, lag)
     columns = np.column_stack([search.nuisance, slopes, slope])
-    covariance, freedom = block_jackknife(columns, residual, time, block)
+    covariance, freedom = covariance_in_blocks(columns, residual, time, block)
     low, high = _ORDERS
     if np.all(np.isfinite(covariance)):
         best_order = float(np.linalg.lstsq(columns, residual, rcond=None)[0][-1])
@@ -308,40 +287,40 @@ class _Search:
         displaced -= level * (float(level @ displaced) / max(float(level @ level), 1e-300))
         return np.asarray(displaced)
 
-    def misfit(self, dead_time: float, lag: float) -> float:
-        """Sum of squared residuals."""
-        model = self._cleared(LaggedCommand(self._command, lag).at(self._time - dead_time).motion)
-        power = float(model @ model)
-        total = float(self._motion @ self._motion)
-        return total - (float(model @ self._motion) ** 2 / power if power > 0.0 else 0.0)
-
     def best(self, delay: float) -> tuple[float, float, bool]:
-        """Dead time and lag of the smallest misfit [s]: Levenberg-Marquardt over d and q, from the best of a few.
+        """Dead time and lag of the smallest misfit [s], from the best of a few, and whether the search settled."""
 
-        Also whether the last step was small.
-        """
+        def parts(values: Vector) -> tuple[float, float]:
+            lag = sqrt(2.0 * float(values[1]))
+            return float(values[0]) - lag, lag
+
+        def residual(values: Vector) -> Vector:
+            return self.linearised(*parts(values))[1]
+
+        def slopes(values: Vector, _: Vector, free: Indices) -> Vector:
+            columns, _, _ = self.linearised(*parts(values))
+            model, changes = columns[:, :1], -columns[:, 1:]
+            return changes - model @ (model.T @ changes) / max(float(np.sum(model**2)), 1e-300)
+
+        def feasible(values: Vector) -> Vector:
+            lag = parts(values)[1]
+            return np.array([min(max(float(values[0]), lag), lag + self._longest), float(values[1])])
+
         lags = [lag for lag in _FIRST_LAGS if lag <= min(self._longest, delay)] or [_LEAST_LAG]
-        misfit, lag = min((self.misfit(delay - lag, lag), lag) for lag in lags)
-        d, damping = delay, 1e-3
-        for _ in range(_ITERATIONS):
-            columns, residual, _ = self.linearised(d - lag, lag)
-            norms = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
-            scaled = columns / norms
-            normal, moment = scaled.T @ scaled, scaled.T @ residual
-            moved = inf
-            while damping < 1e6:
-                change = np.linalg.solve(normal + damping * np.eye(3), moment) / norms
-                new_lag = min(sqrt(max(lag**2 + 2.0 * float(change[2]), _LEAST_LAG**2)), self._longest)
-                new_d = min(max(d + float(change[1]), new_lag), new_lag + self._longest)
-                new_misfit = self.misfit(new_d - new_lag, new_lag)
-                if new_misfit <= misfit:
-                    moved = max(abs(new_d - d), abs(new_lag - lag))
-                    misfit, d, lag, damping = new_misfit, new_d, new_lag, max(damping / 10.0, 1e-9)
-                    break
-                damping *= 10.0
-            if moved < _CONVERGED or moved == inf:
-                break
-        return d - lag, lag, moved < _NOTICEABLE or moved == inf
+        starts = [np.array([delay, 0.5 * lag**2]) for lag in lags]
+        first = min(starts, key=lambda start: float(np.sum(residual(start) ** 2)))
+        least = _RESOLVED**2 * float(self._motion @ self._motion)
+        model = Model(
+            residual,
+            slopes,
+            np.array([0.0, 0.5 * _LEAST_LAG**2]),
+            np.array([2.0 * self._longest, 0.5 * self._longest**2]),
+            lambda misfit: max(misfit, least) / len(self._time),
+            _SETTLED,
+            feasible=feasible,
+        )
+        found = search_costly(model, first, np.arange(2), _BUDGET)
+        return *parts(found.values), found.settled
 
 
 def _correlation(covariance: Vector, lag: float) -> float:

@@ -1,7 +1,8 @@
-"""Linear least squares in blocks of time: mergeable sums, robust weights, intervals, whiteness and verdicts."""
+"""Least squares in blocks of time: mergeable sums, searches, robust weights, intervals, whiteness and verdicts."""
 
 from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge
 from youbot_dynamics.identification.least_squares._fit import Fit, fit, least_squares
+from youbot_dynamics.identification.least_squares._jackknife import block_covariance, covariance_of_scores
 from youbot_dynamics.identification.least_squares._reason import (
     IDENTIFIED,
     Kind,
@@ -18,6 +19,14 @@ from youbot_dynamics.identification.least_squares._rivals import (
     strength,
     values_of,
     widened,
+)
+from youbot_dynamics.identification.least_squares._search import (
+    Model,
+    Searched,
+    rows_of,
+    search,
+    search_costly,
+    slopes_of,
 )
 from youbot_dynamics.identification.least_squares._verdict import (
     CONFIDENCE,
@@ -43,26 +52,34 @@ __all__ = [
     "Fit",
     "IDENTIFIED",
     "Kind",
+    "Model",
     "NEGLIGIBLE",
     "Reason",
     "Rival",
     "Rows",
     "SIGNIFICANT",
+    "Searched",
     "Unknown",
     "WIDEST_SHARE",
     "Whiteness",
     "accumulate",
     "admitted",
     "alike",
+    "block_covariance",
     "combined",
     "confused",
+    "covariance_of_scores",
     "fit",
     "jackknife_error",
     "judge",
     "least_squares",
     "merge",
     "recorded_reason",
+    "rows_of",
+    "search",
+    "search_costly",
     "search_ended",
+    "slopes_of",
     "strength",
     "student",
     "too_little",

@@ -20,31 +20,15 @@ from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.least_squares import _verdict as verdict
 from youbot_dynamics.identification.least_squares._block_sums import BlockSums, Rows, accumulate, merge, recordings_of
+from youbot_dynamics.identification.least_squares._jackknife import Solution, jackknife, solve
 from youbot_dynamics.identification.least_squares._reason import Kind, Reason
 from youbot_dynamics.identification.least_squares._recordings import Within, student
 from youbot_dynamics.identification.least_squares._verdict import Estimate, Unknown
 
-# Ratio to the largest singular value below which a direction is undetermined: of products, of a factor.
-_NO_PRODUCT = 1e-12
-_NO_FACTOR = 1e-10
-_TIED = 0.05  # component in an undetermined direction above which an unknown is undetermined
+_NO_FACTOR = 1e-10  # ratio to the largest singular value of a factor below which a direction is undetermined
 _TOLERATED = 3.0  # multiple of the median residual of the blocks up to which a block has the weight 1
-# Weight of the covariance of neighbouring blocks: equivalent to blocks taken in pairs, averaged over both pairings.
-_NEIGHBOUR = 0.5
 _ROUNDS = 50
 _SETTLED = 1e-6  # change of a weight at convergence; 1e-12 moves values of a disturbed arm by 1e-7 of their errors
-_CARRIER = 0.5  # leverage of a block above which the other blocks are checked for information
-_NOTHING_LEFT = 1e-6  # relative smallest singular value below which the other blocks hold no information
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Solution of the scaled equations."""
-
-    values: Vector  # (q,) scaled
-    tied: NDArray[np.bool_]  # (q,) whether an unknown is part of an undetermined direction
-    rank: int  # number of determined directions
-    condition: float  # scaled condition number of H
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +48,7 @@ class ScaledModel:
     def solve(self, weights: Vector) -> Solution:
         """Solve the weighted equations, weights (k,); undetermined directions stay 0."""
         total = self._total(weights)
-        return _solve(total[:, :-1], total[:, -1], _NO_PRODUCT, squared=True)
+        return solve(total[:, :-1], total[:, -1], squared=True)
 
     def residual_power(self, values: Vector) -> Vector:
         """|H p - b|^2 of each block (k,) for scaled values (q,)."""
@@ -86,42 +70,9 @@ class ScaledModel:
                 break
         return weights
 
-    def jackknife(self, weights: Vector, solution: Solution) -> Vector:
-        """Covariance (q, q) of the scaled values: solve without each block in turn, for weights (k,).
-
-        (k - 1)/k times the sum of squared changes of the values, plus half of the products of neighbouring blocks
-        (Bartlett weights), since residuals are correlated across block borders. Infinite if one block carries all
-        information, NaN for tied unknowns.
-        """
-        products, targets = self.products[:, :, :-1], self.products[:, :, -1]
-        left, strength, right = np.linalg.svd(np.tensordot(weights, products, 1))
-        left, right = left[:, : solution.rank], right[: solution.rank].T
-        # Directions that QR resolves but the products do not: their uncertainty is large.
-        lost = strength[: solution.rank] < _NO_PRODUCT * strength[:1]
-        infinite = np.any(np.abs(right[:, lost]) > _TIED, axis=1)
-        left, right = left[:, ~lost], right[:, ~lost]
-        matrices = weights[:, None, None] * (left.T @ products @ right)
-        scores = (weights[:, None] * (targets - products @ solution.values)) @ left
-        whole = matrices.sum(axis=0)
-        leverage = np.linalg.solve(whole, matrices)
-        others = whole - matrices
-        carriers = np.flatnonzero(np.trace(leverage, axis1=1, axis2=2) > _CARRIER)
-        rest = np.eye(len(whole)) - leverage[carriers]
-        empty = np.any(np.linalg.svd(rest, compute_uv=False) < _NOTHING_LEFT, axis=1)
-        for k, matrix in zip(carriers[empty], rest[empty], strict=True):
-            _, left_over, directions = np.linalg.svd(matrix)
-            for direction in directions[left_over < _NOTHING_LEFT]:
-                infinite |= np.abs(right @ direction) > _TIED
-                others[k] = whole
-        moved = np.linalg.solve(others, scores[:, :, None])[:, :, 0] @ right.T
-        count = len(weights)
-        covariance: Vector = moved.T @ moved
-        neighbours = np.flatnonzero(np.diff(self.keys) == 1)
-        shared = moved[neighbours].T @ moved[neighbours + 1]
-        covariance = (covariance + _NEIGHBOUR * (shared + shared.T)) * ((count - 1) / count)
-        covariance[infinite, infinite] = math.inf
-        covariance[solution.tied, :] = covariance[:, solution.tied] = math.nan
-        return covariance
+    def covariance(self, weights: Vector, solution: Solution) -> Vector:
+        """Covariance (q, q) of the scaled values for weights (k,)."""
+        return jackknife(self.products, weights, solution, np.diff(self.keys) == 1)
 
     def alone(self, weights: Vector, spare: int) -> list[tuple[Vector, Vector]]:
         """Scaled values (q,) and covariance (q, q) from each recording alone, NaN for undetermined ones.
@@ -137,7 +88,7 @@ class ScaledModel:
             solution = part.solve(weights[own])
             if np.count_nonzero(own) >= solution.rank + spare:
                 values = np.where(solution.tied, np.nan, solution.values)
-                fits.append((values, part.jackknife(weights[own], solution)))
+                fits.append((values, part.covariance(weights[own], solution)))
         return fits
 
     def solve_within(self, weights: Vector, free_values: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
@@ -157,7 +108,7 @@ class ScaledModel:
             free[worst] = False
             values[worst] = low[worst] if values[worst] < low[worst] else high[worst]
             held = total[free][:, :-1][:, ~free] @ values[~free]
-            reduced = _solve(total[free][:, :-1][:, free], total[free, -1] - held, _NO_PRODUCT, squared=True)
+            reduced = solve(total[free][:, :-1][:, free], total[free, -1] - held, squared=True)
             values[free] = reduced.values
             unbounded[free] = reduced.values
 
@@ -169,26 +120,13 @@ def solve_triangular(factor: Vector, count: int) -> Solution:
     (q + 1, q + 1) or (2 q + 1, 2 q + 1).
     """
     if len(factor) == count + 1:
-        return _solve(factor[:count, :count], factor[:count, count], _NO_FACTOR, squared=False)
+        return solve(factor[:count, :count], factor[:count, count], _NO_FACTOR, squared=False)
     left, strength, _ = np.linalg.svd(factor[:count, :count])
     kept = left[:, strength > _NO_FACTOR * strength[0]].T if count else left
     matrix, target = np.zeros((count, count)), np.zeros(count)
     matrix[: len(kept)] = kept @ factor[:count, count : 2 * count]
     target[: len(kept)] = kept @ factor[:count, -1]
-    return _solve(matrix, target, _NO_FACTOR, squared=False)
-
-
-def _solve(matrix: Vector, target: Vector, nothing: float, *, squared: bool) -> Solution:
-    """Minimum-norm solution of matrix (q, q) p = target (q,); `squared` if matrix is a product H'H."""
-    if not len(target):
-        return Solution(np.zeros(0), np.zeros(0, dtype=bool), 0, 1.0)
-    left, strength, right = np.linalg.svd(matrix)
-    measured = strength > nothing * strength[0]
-    tied = np.any(np.abs(right[~measured]) > _TIED, axis=0)
-    values = right[measured].T @ ((left[:, measured].T @ target) / strength[measured])
-    ratio = float(strength[0] / strength[-1]) if strength[-1] > 0.0 else math.inf
-    condition = math.sqrt(ratio) if squared else ratio
-    return Solution(values, tied, int(np.count_nonzero(measured)), condition)
+    return solve(matrix, target, _NO_FACTOR, squared=False)
 
 
 _CHUNK = 4096  # rows
@@ -374,7 +312,7 @@ def fit(
     values[used] = np.where(solution.tied, np.nan, solution.values / lengths[used])
     freedom, spare = max(1, len(sums) - len(used)), _FEWEST_SPARE_BLOCKS if between else len(sums) + 1
     alone = []
-    for own_values, own in [(solution.values, model.jackknife(weights, solution)), *model.alone(weights, spare)]:
+    for own_values, own in [(solution.values, model.covariance(weights, solution)), *model.alone(weights, spare)]:
         full_values, full = np.full(p, np.nan), np.full((p, p), np.nan)
         full_values[used] = own_values / lengths[used]
         full[np.ix_(used, used)] = own / np.outer(lengths[used], lengths[used])

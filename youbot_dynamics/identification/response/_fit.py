@@ -36,16 +36,17 @@ from youbot_dynamics.identification.least_squares import (
     Kind,
     Reason,
     Rival,
-    Rows,
     accumulate,
     fit,
     judge,
     merge,
+    rows_of,
+    search_costly,
     undetermined,
     unsettled,
     widened,
 )
-from youbot_dynamics.identification.response._search import ARMS, Loops, Problem, base_of, search, slopes_of
+from youbot_dynamics.identification.response._problem import ARMS, Loops, Problem, base_of
 from youbot_dynamics.identification.response._signals import DriveSignals, has_enough_data
 from youbot_dynamics.identification.response._unknowns import (
     DISTURBED,
@@ -181,27 +182,11 @@ def identify_response(
         for lag in _LAGS
     ]
     nearest = min(starts, key=lambda start: float(np.sum(problem.stacked(_FIRST, start) ** 2)))
-    initial = search(problem, _FIRST, nearest, problem.free, _FIRST_BUDGET).values
+    initial = search_costly(problem.model(_FIRST), nearest, problem.free, _FIRST_BUDGET).values
     problem.weigh(_FIRST, initial)
     candidates, reasons = list[Candidate](), dict[Loops, Reason]()
     for kind in (kind for kind in _KINDS if kind.feed in feeds):
-        starts = [_start_of(kind, initial)]
-        if kind.integral and candidates and candidates[-1].kind.feed == kind.feed:
-            # A slow integral action is closer to none than to that of critically damped loops.
-            starts.append(candidates[-1].values.copy())
-            starts[-1][INTEGRAL] = _SLOW_INTEGRAL
-        least = min((candidate.criterion for candidate in candidates), default=math.inf)
-        budget = _BUDGET if len(starts) == 1 else _TRIAL
-        results = list[Candidate | Reason]()
-        for start in starts:
-            results.append(_fitted(problem, kind, start, budget, least))
-            if isinstance(results[-1], Candidate) and results[-1].settled:
-                break
-        trials = [result for result in results if isinstance(result, Candidate)]
-        best = min(trials, key=lambda trial: trial.criterion, default=results[0])
-        if isinstance(best, Candidate) and not best.settled and budget < _BUDGET:
-            if best.criterion < least + _HOPELESS:
-                best = _fitted(problem, kind, best.values, _BUDGET, least)
+        best = _best_of_kind(problem, kind, initial, candidates)
         if isinstance(best, Candidate):
             candidates.append(best)
         else:
@@ -217,6 +202,28 @@ def identify_response(
             again = _fitted(problem, other.kind, start, _TRIAL, best.criterion)
             candidates[k] = again if isinstance(again, Candidate) and again.criterion < other.criterion else other
     return _selected(tuple(candidates), problem)
+
+
+def _best_of_kind(problem: Problem, kind: Loops, initial: Vector, others: Sequence[Candidate]) -> Candidate | Reason:
+    """Best fit of a kind of loops, from a first solution (15,) of PI loops and from `others`; or why there is none."""
+    starts = [_start_of(kind, initial)]
+    if kind.integral and others and others[-1].kind.feed == kind.feed:
+        # A slow integral action is closer to none than to that of critically damped loops.
+        starts.append(others[-1].values.copy())
+        starts[-1][INTEGRAL] = _SLOW_INTEGRAL
+    least = min((candidate.criterion for candidate in others), default=math.inf)
+    budget = _BUDGET if len(starts) == 1 else _TRIAL
+    results = list[Candidate | Reason]()
+    for start in starts:
+        results.append(_fitted(problem, kind, start, budget, least))
+        if isinstance(results[-1], Candidate) and results[-1].settled:
+            break
+    trials = [result for result in results if isinstance(result, Candidate)]
+    best = min(trials, key=lambda trial: trial.criterion, default=results[0])
+    if isinstance(best, Candidate) and not best.settled and budget < _BUDGET:
+        if best.criterion < least + _HOPELESS:
+            best = _fitted(problem, kind, best.values, _BUDGET, least)
+    return best
 
 
 def _start_of(kind: Loops, initial: Vector) -> Vector:
@@ -237,12 +244,12 @@ def _fitted(problem: Problem, kind: Loops, start: Vector, budget: int, least: fl
     """
     free, held, left = problem.excited(kind), dict[int, Reason](), budget
     n = max(2.0, problem.readings / problem.span)
-    worst = (least + _HOPELESS - len(free) * math.log(3.0 * n)) / n
+    model = problem.model(kind, (least + _HOPELESS - len(free) * math.log(3.0 * n)) / n)
     if not kind.integral:
         held = {INTEGRAL: NO_INTEGRAL}
     while True:
-        solution = search(problem, kind, start, free, left, worst)
-        left -= solution.simulations
+        solution = search_costly(model, start, free, left)
+        left -= solution.evaluations
         x = solution.values
         start, reasons = reset_at_bounds(x, free, problem.dynamics)
         settled = solution.settled and not reasons
@@ -277,19 +284,16 @@ def _unexplained(problem: Problem, squares: Vector) -> Reason | None:
 
 def _linearised(problem: Problem, candidate: Candidate) -> BlockSums:
     """The problem linearised about the values, including the held unknowns, on which the others depend."""
-    x, kind, pieces, row = candidate.values, candidate.kind, [], 0
+    x, kind = candidate.values, candidate.kind
     residual, excited = problem.stacked(kind, x), problem.excited(kind)
     slopes = np.zeros((len(residual), len(UNKNOWNS)))
-    slopes[:, excited] = -slopes_of(problem, kind, x, residual, excited)
+    slopes[:, excited] = -problem.slopes(kind, x, residual, excited)
     duration = sum(float(np.ptp(drive.stamps)) for drive in problem.drives)
     block = min(max(duration / _BLOCKS, _SHORTEST_BLOCK), _LONGEST_BLOCK)
-    for drive, span in zip(problem.drives, problem.spans, strict=True):
-        moments = np.repeat(drive.stamps[span:], 3)
-        part = slice(row, row + len(moments))
-        row += len(moments)
-        # Linear in the values, not in their changes, so that recordings with different solutions add up.
-        target = residual[part] + slopes[part] @ x
-        pieces.append(Rows(moments, slopes[part], target, recording=drive.recording, block=block))
+    times = [np.repeat(drive.stamps[span:], 3) for drive, span in zip(problem.drives, problem.spans, strict=True)]
+    # Linear in the values, not in their changes, so that recordings with different solutions add up.
+    target = residual + slopes @ x
+    pieces = rows_of(slopes, target, times, block, [drive.recording for drive in problem.drives])
     return merge([accumulate(piece) for piece in pieces])
 
 

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import optimize
 
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.compiled import compiled
@@ -30,10 +29,13 @@ from youbot_dynamics.identification.least_squares import (
     Kind,
     Reason,
     Rival,
-    Rows,
+    Searched,
     Unknown,
     judge,
     least_squares,
+    rows_of,
+    search,
+    slopes_of,
     too_little,
     undetermined,
     unsettled,
@@ -77,6 +79,7 @@ _LOW, _HIGH = (1e-6, 0.1, 1.0, 1e-3), (1e3, 1e3, 1e5, 10.0)
 _LARGEST_RESIDUAL = 1e6  # residuals beyond this are clipped [K]: the search may try constants with thermal runaway
 _START_FACTORS = (0.3, 1.0, 3.0)  # factors on the start values of the search
 _BUDGET = 400  # steps of the search from each start
+_STEP = 1e-4  # of the logarithms, and of the lag [s], for slopes
 _BOUND_MARGIN = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
 # Standard deviations of errors that all readings of a run share; they do not average out. All are chosen.
 _AIR = 0.2  # of the air at the start, relative to the motor's first reading or to the given temperature [K]
@@ -268,11 +271,12 @@ def identify_heat(
     largest_rise = max(float(np.max(np.abs(run.spread()))) for run in runs) or 1.0
     starts = [np.log([spread * largest_rise / _START[0], *_START]) for spread in _START_FACTORS]
     try:
-        logs, fit, residuals, slopes, settled = _solve(runs, coefficient, starts)
+        best, fit, slopes = _solve(runs, coefficient, starts)
     except IdentificationError as problem:
         return _refused_heat(too_little(problem), coefficient)
-    if not settled:
+    if not best.settled:
         return _refused_heat(unsettled(f"{_BUDGET} evaluations of the model"), coefficient)
+    logs, residuals = best.values, best.residual
     gaps = _disagreement(runs, coefficient, logs)
     changes = [*_model_changes(runs, coefficient, logs, fit), *_gap_changes(gaps)]
     covariance = fit.covariance + _shared_error_covariance(runs, coefficient, logs, slopes)
@@ -304,14 +308,12 @@ def _refused_heat(reason: Reason, coefficient: float) -> Heat:
     return Heat(ratios, constants, math.nan, np.full(4, math.nan), coefficient)
 
 
-def _solve(
-    runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
-) -> tuple[Vector, Fit, Vector, Vector, bool]:
-    """Logarithms (4,) of the ratios, their linearised fit, and the residuals (m,) [K]; the best from several starts.
+def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]) -> tuple[Searched, Fit, Vector]:
+    """Logarithms (4,) of the ratios with their residuals (m,) [K], the best from several starts.
 
-    The further results are the slopes (m, 4) of the temperatures over the logarithms [K], and whether the search
-    converged within its budget; values of a rival count even if it did not. A fifth unknown, where the starts have one,
-    is the lag of the sensors [s].
+    The further results are their linearised fit, and the slopes (m, 4) of the temperatures over the logarithms [K].
+    Values of a rival count even if the search did not settle. A fifth unknown, where the starts have one, is the lag of
+    the sensors [s].
 
     Raises:
         IdentificationError: too few readings.
@@ -321,14 +323,17 @@ def _solve(
         logs, lag = unknowns[: len(_NAMES)], float(np.sum(unknowns[len(_NAMES) :]))
         return np.concatenate([run.misfit(np.exp(logs), coefficient, lag) for run in runs])
 
-    limits = [np.append(np.log(limit), lag)[: len(starts[0])] for limit, lag in ((_LOW, 0.0), (_HIGH, _LONGEST_LAG))]
+    low, high = (np.append(np.log(limit), lag)[: len(starts[0])] for limit, lag in ((_LOW, 0.0), (_HIGH, _LONGEST_LAG)))
     # The search may try constants with thermal runaway; their large residuals lead it back.
     with np.errstate(over="ignore", invalid="ignore"):
-        solutions = [
-            optimize.least_squares(misfit, start, bounds=limits, x_scale=1.0, max_nfev=_BUDGET) for start in starts
-        ]
-        best = min(solutions, key=lambda solution: float(solution.cost))
-        return best.x, *_linear_fit(runs, misfit, best.x), best.status > 0
+        best = search(misfit, starts, (low, high), _BUDGET)
+        slopes = slopes_of(misfit, best.values, np.full(len(low), _STEP))
+    times = [run.read_times() for run in runs]
+    total = sum(float(np.ptp(part)) for part in times) or 1.0  # each a single reading
+    unknowns = [Unknown(name, "1", resolution=math.inf) for name in (*_NAMES, "lag")[: len(low)]]
+    pieces = rows_of(slopes, -best.residual, times, total / _HEAT_BLOCKS)
+    # Without the scatter between runs, which `_disagreement` detects.
+    return best, least_squares(pieces, unknowns, robust=False, between=False), slopes
 
 
 def _model_changes(runs: Sequence[HeatRun], coefficient: float, logs: Vector, fit: Fit) -> list[tuple[Reason, Vector]]:
@@ -340,18 +345,18 @@ def _model_changes(runs: Sequence[HeatRun], coefficient: float, logs: Vector, fi
     """
     changes = []
     try:
-        solution, with_lag, *_ = _solve(runs, coefficient, [np.append(logs, _LAG)])
-        if solution[-1] > max(SIGNIFICANT * with_lag["lag"].standard_error, _LAG):
-            late = Reason(Kind.OTHER_EXPLANATION, _LATE.format(lag=solution[-1]))
-            changes.append((late, solution[:-1] - logs))
+        late, with_lag, _ = _solve(runs, coefficient, [np.append(logs, _LAG)])
+        lag = float(late.values[-1])
+        if lag > max(SIGNIFICANT * with_lag["lag"].standard_error, _LAG):
+            changes.append((Reason(Kind.OTHER_EXPLANATION, _LATE.format(lag=lag)), late.values[:-1] - logs))
         trending = [dataclasses.replace(run, trend=True) for run in runs]
-        solution, with_trend, *_ = _solve(trending, coefficient, [logs])
+        drifting, with_trend, _ = _solve(trending, coefficient, [logs])
     except IdentificationError:  # too short for one more unknown
         return changes
     variance = np.diag(fit.covariance)
     errors = np.sqrt(np.maximum(np.diag(with_trend.covariance) - variance, variance))
-    difference = np.where(np.abs(solution - logs) > SIGNIFICANT * errors, solution - logs, 0.0)
-    return [*changes, (_DRIFTING, difference)]
+    difference = drifting.values - logs
+    return [*changes, (_DRIFTING, np.where(np.abs(difference) > SIGNIFICANT * errors, difference, 0.0))]
 
 
 def _gap_changes(gaps: Vector) -> list[tuple[Reason, Vector]]:
@@ -377,10 +382,10 @@ def _disagreement(runs: Sequence[HeatRun], coefficient: float, logs: Vector) -> 
     gaps = np.zeros(4)
     for pair in pairs:
         try:
-            (logs_a, fit_a, *_), (logs_b, fit_b, *_) = (_solve(part, coefficient, [logs]) for part in pair)
+            (first, fit_a, _), (second, fit_b, _) = (_solve(part, coefficient, [logs]) for part in pair)
         except IdentificationError:
             continue  # a part is too short to be fitted alone
-        difference = np.abs(logs_a - logs_b)
+        difference = np.abs(first.values - second.values)
         combined = np.sqrt(np.diag(fit_a.covariance) + np.diag(fit_b.covariance))
         gaps = np.maximum(gaps, np.where(difference > SIGNIFICANT * combined, difference, 0.0))
     return gaps
@@ -403,26 +408,6 @@ def _implausibility(k: int, runs: Sequence[HeatRun], logs: Vector, residuals: Ve
         short = f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s"
         return Reason(Kind.TOO_LITTLE_DATA, f"{short}; {_LEAST_DURATION * value:.0f} s are needed")
     return None
-
-
-def _linear_fit(
-    runs: Sequence[HeatRun], misfit: Callable[[Vector], Vector], logs: Vector
-) -> tuple[Fit, Vector, Vector]:
-    """Linearised fit about the solution (p,), its residuals (m,) and the slopes (m, p)."""
-    step = 1e-4
-    base = misfit(logs)
-    pairs = [(misfit(logs + step * direction), misfit(logs - step * direction)) for direction in np.eye(len(logs))]
-    slopes = np.column_stack([(after - before) / (2.0 * step) for after, before in pairs])
-    pieces, row = [], 0
-    total = sum(float(np.ptp(run.read_times())) for run in runs) or 1.0  # each a single reading
-    for k, run in enumerate(runs):
-        times = run.read_times()
-        part = slice(row, row + len(times))
-        row += len(times)
-        pieces.append(Rows(times, slopes[part], -base[part], recording=k, block=total / _HEAT_BLOCKS))
-    unknowns = [Unknown(name, "1", resolution=math.inf) for name in (*_NAMES, "lag")[: len(logs)]]
-    # Without the scatter between runs, which `_disagreement` detects.
-    return least_squares(pieces, unknowns, robust=False, between=False), base, slopes
 
 
 def _shared_error_covariance(runs: Sequence[HeatRun], coefficient: float, logs: Vector, slopes: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""Search for the values of the response within bounds, with a budget of simulations of the drives."""
+"""Displacements of the simulated drives against the measured ones, as the model of a search."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from youbot_dynamics.arrays import Flags, Indices, Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.driven_base import STATE_SIZE, DrivenBase, follow
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
+from youbot_dynamics.identification.least_squares import Model, slopes_of
 from youbot_dynamics.identification.response._signals import DriveSignals, displacements, span_of
 from youbot_dynamics.identification.response._unknowns import (
     CENTRE,
@@ -32,9 +34,6 @@ ARMS = np.array([1.0, 1.0, 0.3])  # [1, 1, m] of the axes: the last converts yaw
 _LEAST_NOISE = 0.1  # smallest noise of an axis relative to the largest
 _RESOLVED = 1e-5  # RMS residual [m] that no reading resolves: the noise is never taken to be smaller
 _SETTLED = 5e-3  # distance of the best values, in standard errors, at which the search ends
-_AS_EXPECTED = 0.25  # share of the expected decrease of the misfit below which slopes are computed anew
-_LARGEST_DAMPING = 1e8
-_OPTIMISM, _PATIENCE = 4.0, 100  # multiple of the expected decrease that may be reached, within these simulations
 
 
 @dataclass(frozen=True)
@@ -103,6 +102,33 @@ class Problem:
         resolved = self.readings * float(np.sum((_RESOLVED / ARMS / self.scale) ** 2))
         return self.span * max(misfit, resolved) / (3.0 * self.readings)
 
+    def slopes(self, kind: Loops, x: Vector, residual: Vector, unknowns: Indices) -> Vector:
+        """Slopes (r, f) of a residual (r,) over some unknowns, at values (15,)."""
+        steps = np.zeros(len(x))
+        steps[unknowns] = STEPS[unknowns]
+        return slopes_of(partial(self.stacked, kind), x, steps, residual, HIGH)
+
+    def model(self, kind: Loops, worst: float = math.inf) -> Model:
+        """A kind of loops for `search_costly`.
+
+        It is hopeless where the sum of the logarithms of `squares` will hardly fall below `worst`.
+        """
+
+        def hopeless(residual: Vector, remaining: float) -> bool:
+            squares = self.squares(residual)[self.driven] * remaining
+            return bool(np.sum(np.log(np.maximum(squares, 1e-300))) > worst)
+
+        return Model(
+            partial(self.stacked, kind),
+            partial(self.slopes, kind),
+            LOW,
+            HIGH,
+            self.noise,
+            _SETTLED,
+            lambda x: priors(x, self.centre),
+            hopeless,
+        )
+
 
 @compiled
 def _write_residual(moved: Vector, poses: Vector, known: Vector, scale: Vector, residual: Vector) -> None:
@@ -127,113 +153,3 @@ def base_of(x: Vector, kind: Loops, dynamics: MecanumDynamics) -> DrivenBase:
         centre_of_mass=(float(x[CENTRE]), dynamics.centre_of_mass[1]),
     )
     return DrivenBase(adjusted, x[:3], float(x[LAG]), float(x[RATE]), float(x[TURN]), float(x[INTEGRAL]), kind.feed)
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """End of a search."""
-
-    values: Vector  # (15,)
-    residual: Vector  # (r,) of the values
-    simulations: int  # used
-    settled: bool  # whether the values are the best ones; else the search was stopped before
-
-
-def search(
-    problem: Problem, kind: Loops, start: Vector, free: Indices, budget: int, worst: float = math.inf
-) -> Solution:
-    """Levenberg-Marquardt from `start` (15,) for the `free` unknowns (f,), in at most `budget` simulations.
-
-    After a step, Broyden's (1965) rank-one update corrects the slopes; they are computed anew where they no longer
-    help. The search ends where the linear model expects a decrease of the misfit by less than that of a two-hundredth
-    of a standard error, or no step decreases it. It is stopped where the sum of the logarithms of `Problem.squares`
-    will hardly fall below `worst`.
-    """
-    low, high = LOW[free], HIGH[free]
-    x = start.copy()
-    x[free] = np.clip(start[free], low, high)
-    residual, damping = problem.stacked(kind, x), 1e-3
-    simulations, fresh, renew = 1, False, True
-    slopes = np.zeros((len(residual), len(free)))
-    while True:
-        if renew:
-            if simulations + len(free) > budget:
-                return Solution(x, residual, simulations, False)
-            slopes, fresh = slopes_of(problem, kind, x, residual, free), True
-            simulations += len(free)
-            if not np.any(slopes) or not np.all(np.isfinite(slopes)):
-                break  # at rest while the commands are known, or an unbounded motion
-        misfit = float(residual @ residual)
-        noise = problem.noise(misfit)
-        prior_residual, prior_slopes = priors(x, problem.centre)
-        prior_slopes = prior_slopes[:, free]
-        normal = slopes.T @ slopes + noise * prior_slopes.T @ prior_slopes
-        moment = slopes.T @ residual + noise * prior_slopes.T @ prior_residual
-        misfit += noise * float(prior_residual @ prior_residual)
-        scale = np.diag(normal) + 1e-12 * np.max(np.diag(normal))
-        least = _SETTLED**2 * noise
-        change = _bounded_step(normal + 1e-9 * np.diag(scale), moment, low - x[free], high - x[free])
-        reachable = -float(change @ (2.0 * moment + normal @ change))
-        decrease = 0.0
-        remaining = 1.0 if simulations > _PATIENCE else 1.0 - _OPTIMISM * reachable / max(misfit, 1e-300)
-        if fresh and remaining > 0.0:
-            squares = problem.squares(residual)[problem.driven] * remaining
-            if np.sum(np.log(np.maximum(squares, 1e-300))) > worst:
-                return Solution(x, residual, simulations, False)
-        if reachable > least:
-            growth = 4.0
-            while damping < _LARGEST_DAMPING:
-                if simulations == budget:
-                    return Solution(x, residual, simulations, False)
-                change = _bounded_step(normal + damping * np.diag(scale), moment, low - x[free], high - x[free])
-                trial = x.copy()
-                trial[free] = np.clip(x[free] + change, low, high)
-                trial_residual = problem.stacked(kind, trial)
-                trial_prior = priors(trial, problem.centre)[0]
-                simulations += 1
-                decrease = misfit - float(trial_residual @ trial_residual) - noise * float(trial_prior @ trial_prior)
-                if decrease > 0.0 or not fresh:
-                    break
-                damping, growth = damping * growth, 2.0 * growth
-        if decrease > 0.0:
-            step = trial[free] - x[free]
-            as_expected = decrease > -_AS_EXPECTED * float(step @ (2.0 * moment + normal @ step))
-            missed = trial_residual - residual - slopes @ step
-            slopes = slopes + np.outer(missed, scale * step) / float(step @ (scale * step))
-            x, residual = trial, trial_residual
-            damping = max(damping / 5.0, 1e-9)
-        if fresh and decrease <= least:
-            break
-        renew = decrease <= least or not as_expected
-        fresh = False
-    return Solution(x, residual, simulations, True)
-
-
-def _bounded_step(normal: Vector, moment: Vector, low: Vector, high: Vector) -> Vector:
-    """Step s (f,) from `low` to `high` for which 2 moment's + s'normal s is least, normal (f, f) positive definite.
-
-    On the way to the solution, an unknown that reaches a bound stays there, and the others are solved for again.
-    """
-    step, inside = np.zeros(len(moment)), np.ones(len(moment), dtype=bool)
-    while np.any(inside):
-        target = -moment[inside] - normal[np.ix_(inside, ~inside)] @ step[~inside]
-        way = np.zeros(len(moment))
-        way[inside] = np.linalg.solve(normal[np.ix_(inside, inside)], target) - step[inside]
-        room = np.where(way > 0.0, high, low) - step
-        share = np.divide(room, way, out=np.ones(len(way)), where=np.abs(way) > np.abs(room))
-        step += np.min(share) * way
-        if np.min(share) == 1.0:
-            break
-        inside &= share > np.min(share)
-    return step
-
-
-def slopes_of(problem: Problem, kind: Loops, x: Vector, residual: Vector, unknowns: Indices) -> Vector:
-    """Slopes (r, f) of a residual (r,) over some unknowns, at values (15,)."""
-    columns = np.empty((len(residual), len(unknowns)))
-    for column, k in enumerate(unknowns.tolist()):
-        moved = x.copy()
-        size = STEPS[k] if x[k] + STEPS[k] <= HIGH[k] else -STEPS[k]
-        moved[k] += size
-        columns[:, column] = (problem.stacked(kind, moved) - residual) / size
-    return columns
