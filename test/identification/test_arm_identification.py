@@ -36,7 +36,7 @@ from youbot_dynamics.identification.arm_friction import (
     load_friction,
     regressor,
 )
-from youbot_dynamics.identification.arm_friction._fit import FAR, _determined, _lasting_rounding
+from youbot_dynamics.identification.arm_friction._fit import FAR, _determined
 from youbot_dynamics.identification.arm_friction._inertia import (
     body_parameters,
     consistent_inertia,
@@ -44,6 +44,7 @@ from youbot_dynamics.identification.arm_friction._inertia import (
 )
 from youbot_dynamics.identification.arm_friction._lugre import bend, fit_bristles
 from youbot_dynamics.identification.arm_friction._regressors import with_inertial_parameters
+from youbot_dynamics.identification.arm_friction._rivals import _lasting_rounding
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, arm_windows, turning_points
 from youbot_dynamics.identification.excitation import arm_motion

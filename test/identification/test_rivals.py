@@ -103,7 +103,7 @@ def test_the_strength_of_a_rival_is_that_of_its_own_terms():
 def test_a_total_is_compared_with_the_whole_of_another_fit_whatever_its_parts_are():
     """A further term may take the place of the Coulomb torque, which is then far below its bound of 0."""
     nothing = np.zeros(0)
-    row = JointRows(0, nothing, nothing, *[nothing] * 7)
+    row = JointRows(0, "joint", nothing, nothing, *[nothing] * 8)
     total = judge(Unknown("joint_total_at_0.5", "N m", low=0.0), 0.4, 0.01, 0.02)
     joint = JointFit("joint", (), 0.99, 200, (0.1, 1.0), (total,), (0.5,))
     values = {"joint_coulomb": -1.1, "joint_viscous": 0.2, "joint_stribeck": math.nan, "joint_bend": math.nan}

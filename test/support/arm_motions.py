@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from functools import cache
 
@@ -10,7 +11,7 @@ import numpy as np
 from youbot_dynamics.identification.arm_friction import inertial_parameters
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._inertia import pseudo_inertia
-from youbot_dynamics.identification.arm_friction._rows import joint_regressors, joint_rows
+from youbot_dynamics.identification.arm_friction._rows import joint_rows
 from youbot_dynamics.identification.excitation import ArmExcitation, arm_motion
 from youbot_dynamics.identification.signals import ArmSignals
 from youbot_dynamics.robot import Robot, load_robot
@@ -86,11 +87,11 @@ def truth_of(seed: int) -> ArmTruth:
 
 def explained_in(found: ArmFriction, recordings: Sequence[ArmSignals]) -> dict[str, float]:
     """R2 of the torque of each joint in recordings that were not fitted, or parts of them."""
-    tables, shares = joint_rows(found.model, found.model.windows(recordings)), {}
+    rows, shares = {row.name: row for row in joint_rows(recordings, found.model)[0]}, {}
+    assert found.equations is not None
     for k, fitted in enumerate(found.rows):
-        row = tables[fitted.joint]
+        row = dataclasses.replace(rows[fitted.name], free=fitted.free, offset=fitted.offset)
         if found.base is not None:
-            row = row.linearised(found.base.columns, found.values, found.reading_values[k])
-        table = joint_regressors(found.rows, k, row, found.base, found.offsets, found.scaled)
-        shares[found.model.joint_names[fitted.joint]] = row.explained(table @ found.values)
+            row = row.linearised(found.values, found.reading_values[k])
+        shares[row.name] = row.explained(found.equations.table(k, row) @ found.values)
     return shares

@@ -1,6 +1,6 @@
 """Friction, weight and inertia of the arm from positions and torques."""
 
-from youbot_dynamics.identification.arm_friction._fit import ArmFriction, identify_arm_friction
+from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._inertia import ConsistentInertia
 from youbot_dynamics.identification.arm_friction._load import LoadFriction, load_friction
 from youbot_dynamics.identification.arm_friction._regressors import (
@@ -10,6 +10,7 @@ from youbot_dynamics.identification.arm_friction._regressors import (
     regressor,
     uncertainty,
 )
+from youbot_dynamics.identification.arm_friction._rivals import identify_arm_friction
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
 from youbot_dynamics.identification.arm_friction._windows import SLOWEST
 

@@ -77,75 +77,26 @@ def consistent_inertia(identification: ArmFriction) -> ConsistentInertia:
         raise IdentificationError(
             "bodies of the arm", got="no fit of a tree", expected="an identification with one, and joints that slid"
         )
-    factor, target = _triangular_factor(identification)
     nominal, uncertainties = inertial_parameters(tree), uncertainty(tree)
-    n, width = len(tree.names), len(nominal)
-    bodies = OF_BODY * n
-    rotors = np.maximum(nominal[bodies:], _ROTOR_START * uncertainties[bodies:])  # 0, of a URDF, has no logarithm
-    count = len(PARTS)
-    friction_start = identification.values[len(identification.values) - count * len(identification.rows) :]
-    start = np.concatenate([_logarithms(nominal, n), np.log(rotors), friction_start])
-    lower = np.full(len(start), -np.inf)
-    lower[width:].reshape(-1, count)[:, :3] = 0.0  # friction dissipates energy
-    start[width:] = np.maximum(start[width:], lower[width:] + 1e-6)
-    # Bounds on the logarithms keep a long step finite: no body of this arm has e^12 times its nominal values.
-    upper = np.full(len(start), np.inf)
-    logarithms = np.concatenate([_DIAGONAL + OF_BODY * body for body in range(n)] + [np.arange(bodies, width)])
-    lower[logarithms], upper[logarithms] = start[logarithms] - _LARGEST_CHANGE, start[logarithms] + _LARGEST_CHANGE
-
-    def parameters(x: Vector) -> Vector:
-        factors = _factors(x[:bodies].reshape(n, OF_BODY))
-        of_bodies = body_parameters(factors @ factors.swapaxes(1, 2))
-        return np.concatenate([of_bodies.ravel(), np.exp(x[bodies:width]), x[width:]])
-
-    def residual(x: Vector) -> Vector:
-        solution = parameters(x)
-        return np.concatenate([factor @ solution - target, (solution[:width] - nominal) / uncertainties])
-
-    def jacobian(x: Vector) -> Vector:
-        slopes = np.zeros((len(x), len(x)))
-        for body, own in enumerate(_body_slopes(x[:bodies].reshape(n, OF_BODY))):
-            part = slice(OF_BODY * body, OF_BODY * (body + 1))
-            slopes[part, part] = own
-        slopes[range(bodies, width), range(bodies, width)] = np.exp(x[bodies:width])
-        slopes[range(width, len(x)), range(width, len(x))] = 1.0
-        return np.vstack([factor @ slopes, slopes[:width] / uncertainties[:, None]])
-
-    def search(solver: str) -> OptimizeResult:
-        return least_squares(
-            residual,
-            start,
-            jacobian,
-            bounds=(lower, upper),
-            x_scale="jac",
-            ftol=1e-5,
-            xtol=1e-6,
-            max_nfev=_MOST_STEPS,
-            tr_solver=solver,
-        )
-
-    try:
-        best = search("exact")
-    except np.linalg.LinAlgError:  # LAPACK's singular values need not converge, seen with a rotor near its bound
-        best = search("lsmr")
-    solution = parameters(best.x)
-    friction, shares = solution[width:].reshape(-1, count), {}
+    problem = _Problem(*_triangular_factor(identification), nominal, uncertainties, len(tree.names))
+    best = problem.search(identification.friction.ravel())
+    width = len(nominal)
+    solution = problem.parameters(best.x)
+    friction, shares = solution[width:].reshape(-1, len(PARTS)), {}
     scales, delay = 1.0 + identification.reading_values[:-1], identification.reading_values[-1]
-    for row, scale, values, offset in zip(identification.rows, scales, friction, identification.offsets, strict=True):
+    for row, scale, values in zip(identification.rows, scales, friction, strict=True):
         modelled = scale * (row.body @ solution[:width]) - row.known - delay * row.slew
-        modelled += (row.friction() * _friction_mask(offset)) @ values
-        shares[identification.model.joint_names[row.joint]] = row.explained(modelled)
+        shares[row.name] = row.explained(modelled + row.friction() @ values)
     return ConsistentInertia(solution[:width], friction, shares, _MOST_STEPS if best.status == 0 else 0)
 
 
 def _triangular_factor(identification: ArmFriction) -> tuple[Vector, Vector]:
     """Triangular factor (r, p) and target (r,) of the weighted rows: all inertial parameters, then friction."""
-    assert identification.base is not None  # with a tree
     stacks: list[Vector] = []
     scales, delay = 1.0 + identification.reading_values[:-1], identification.reading_values[-1]
-    for k, (row, offset) in enumerate(zip(identification.rows, identification.offsets, strict=True)):
+    for k, row in enumerate(identification.rows):
         friction = np.zeros((len(row.time), len(PARTS) * len(identification.rows)))
-        friction[:, len(PARTS) * k : len(PARTS) * (k + 1)] = row.friction() * _friction_mask(offset)
+        friction[:, len(PARTS) * k : len(PARTS) * (k + 1)] = row.friction()
         residual = row.torque - identification.modelled(k)[0]
         weight = 1.0 / max(float(np.sqrt(np.mean(residual**2))), 1e-3)
         stacks.append(weight * np.column_stack([scales[k] * row.body, friction, row.torque + delay * row.slew]))
@@ -153,9 +104,58 @@ def _triangular_factor(identification: ArmFriction) -> tuple[Vector, Vector]:
     return upper[:, :-1], upper[:, -1]
 
 
-def _friction_mask(offset: bool) -> Vector:
-    """Factors (5,) of the friction columns of a joint: 0 for an offset that it does not have."""
-    return np.array([float(offset or part != "offset") for part in PARTS])
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Least squares of physical bodies; unknowns x are those of the bodies, logarithms of rotors, and friction."""
+
+    factor: Vector  # (r, p) of the parameters: inertial ones, then friction
+    target: Vector  # (r,)
+    nominal: Vector  # (10 n + nv,) inertial parameters
+    uncertainties: Vector  # (10 n + nv,)
+    n: int  # number of bodies
+
+    def parameters(self, x: Vector) -> Vector:
+        """Parameters (p,) of unknowns (p,)."""
+        bodies, width = OF_BODY * self.n, len(self.nominal)
+        factors = _factors(x[:bodies].reshape(self.n, OF_BODY))
+        of_bodies = body_parameters(factors @ factors.swapaxes(1, 2))
+        return np.concatenate([of_bodies.ravel(), np.exp(x[bodies:width]), x[width:]])
+
+    def residual(self, x: Vector) -> Vector:
+        """Errors (r + 10 n + nv,) of the torques and of the inertial parameters."""
+        solution = self.parameters(x)
+        change = (solution[: len(self.nominal)] - self.nominal) / self.uncertainties
+        return np.concatenate([self.factor @ solution - self.target, change])
+
+    def jacobian(self, x: Vector) -> Vector:
+        """Its slopes (r + 10 n + nv, p)."""
+        bodies, width = OF_BODY * self.n, len(self.nominal)
+        slopes = np.zeros((len(x), len(x)))
+        for body, own in enumerate(_body_slopes(x[:bodies].reshape(self.n, OF_BODY))):
+            part = slice(OF_BODY * body, OF_BODY * (body + 1))
+            slopes[part, part] = own
+        slopes[range(bodies, width), range(bodies, width)] = np.exp(x[bodies:width])
+        slopes[range(width, len(x)), range(width, len(x))] = 1.0
+        return np.vstack([self.factor @ slopes, slopes[:width] / self.uncertainties[:, None]])
+
+    def search(self, friction: Vector) -> OptimizeResult:
+        """Best unknowns, from the nominal bodies and friction (5 k,) on."""
+        bodies, width = OF_BODY * self.n, len(self.nominal)
+        # 0, of a URDF, has no logarithm
+        rotors = np.maximum(self.nominal[bodies:], _ROTOR_START * self.uncertainties[bodies:])
+        start = np.concatenate([_logarithms(self.nominal, self.n), np.log(rotors), friction])
+        lower, upper = np.full(len(start), -np.inf), np.full(len(start), np.inf)
+        lower[width:].reshape(-1, len(PARTS))[:, :3] = 0.0  # friction dissipates energy
+        start[width:] = np.maximum(start[width:], lower[width:] + 1e-6)
+        # Bounds on the logarithms keep a long step finite: no body of this arm has e^12 times its nominal values.
+        of_bodies = np.add.outer(OF_BODY * np.arange(self.n), _DIAGONAL).ravel()
+        logarithms = np.concatenate([of_bodies, np.arange(bodies, width)])
+        lower[logarithms], upper[logarithms] = start[logarithms] - _LARGEST_CHANGE, start[logarithms] + _LARGEST_CHANGE
+        given = {"bounds": (lower, upper), "x_scale": "jac", "ftol": 1e-5, "xtol": 1e-6, "max_nfev": _MOST_STEPS}
+        try:
+            return least_squares(self.residual, start, self.jacobian, tr_solver="exact", **given)
+        except np.linalg.LinAlgError:  # LAPACK's singular values need not converge, seen with a rotor near its bound
+            return least_squares(self.residual, start, self.jacobian, tr_solver="lsmr", **given)
 
 
 def _logarithms(nominal: Vector, n: int) -> Vector:

@@ -19,9 +19,7 @@ from youbot_dynamics.identification.least_squares import (
     Rival,
     Unknown,
     judge,
-    strength,
     undetermined,
-    values_of,
     widened,
 )
 
@@ -44,8 +42,6 @@ _NEGATIVE_COULOMB = Reason(
     Kind.UNEXPLAINED,
     "the best fit has a negative Coulomb torque: the model lacks an effect, such as a delay of the efforts",
 )
-# Friction that falls as a gear warms up begins further from its mean than a straight line does, by about this factor.
-_WARMING = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +77,14 @@ class JointFit:
         """
         changes = {one.name: values.get(one.name, math.nan) - one.value for one in self.estimates}
         for total, speed in zip(self.totals, self.total_speeds, strict=True):
-            parts = np.array([values.get(f"{self.name}_{part}", math.nan) for part in PARTS])
-            changes[total.name] = float(_total_columns(row, speed) @ np.nan_to_num(parts)) + added(speed) - total.value
+            parts = np.nan_to_num([values.get(f"{self.name}_{part}", math.nan) for part in PARTS])
+            changes[total.name] = float(_total_columns(row, speed) @ parts) + added(speed) - total.value
         return changes
+
+
+def bounded_values(fit: Fit) -> dict[str, float]:
+    """Values of a fit within their bounds, by name; NaN where undetermined."""
+    return {one.name: one.value for one in fit.estimates}
 
 
 def _total(name: str) -> Unknown:
@@ -95,9 +96,8 @@ def _total_columns(row: JointRows, speed: float) -> Vector:
     columns = np.zeros(len(PARTS))
     columns[[PARTS.index("coulomb"), PARTS.index("viscous")]] = 1.0, speed
     if row.stribeck_speed > 0.0:
-        columns[[PARTS.index("stribeck"), PARTS.index("bend")]] = np.ravel(
-            stribeck_share(np.array([speed]), row.stribeck_speed)
-        )
+        shares = stribeck_share(np.full(1, speed), row.stribeck_speed)
+        columns[[PARTS.index("stribeck"), PARTS.index("bend")]] = np.ravel(shares)
     return columns
 
 
@@ -108,16 +108,16 @@ def refused_joint(joint: str, reason: Reason) -> JointFit:
     return JointFit(joint, estimates, math.nan, 0, (math.nan, math.nan))
 
 
-def joint_fit(fit: Fit, name: str, row: JointRows, explained: float, first: int, hidden: bool) -> JointFit:
-    """Estimates of one joint with verdicts that depend on its motion; `hidden` means that weight hides its friction."""
-    estimates = list(fit.estimates[first : first + PARTS.index("bend")])
+def joint_fit(fit: Fit, row: JointRows, part: slice, explained: float) -> JointFit:
+    """Estimates of the joint of `row`, at places `part` of all unknowns, with verdicts that depend on its motion."""
+    estimates = list(fit.estimates[part][: PARTS.index("bend")])
     speeds = np.abs(row.speed)
     evaluated = [np.mean(speeds)] if row.one_speed else np.quantile(speeds, (0.05, 0.5, 0.95))
     total_speeds = tuple(map(float, evaluated))
-    totals = [_total_friction(fit, name, row, speed, first) for speed in total_speeds]
-    errors = np.sqrt(np.nan_to_num(np.diag(fit.covariance)[first : first + 2]))
-    negative = fit.values[first : first + 2] < -fit.half_width(1.0) * errors
-    if hidden:
+    totals = [_total_friction(fit, row, part, speed) for speed in total_speeds]
+    errors = np.sqrt(np.nan_to_num(np.diag(fit.covariance)[part]))
+    negative = fit.values[part] < -fit.half_width(1.0) * errors
+    if row.hidden_by_weight:
         estimates, totals = (
             [undetermined(Unknown(estimate.name, estimate.unit), _ONE_DIRECTION) for estimate in group]
             for group in (estimates, totals)
@@ -139,15 +139,13 @@ def joint_fit(fit: Fit, name: str, row: JointRows, explained: float, first: int,
     if row.stribeck_speed == 0.0:
         del estimates[PARTS.index("stribeck")]
     limits = (float(speeds.min()), float(speeds.max()))
-    return JointFit(name, tuple(estimates), explained, len(row.time), limits, tuple(totals), total_speeds)
+    return JointFit(row.name, tuple(estimates), explained, len(row.time), limits, tuple(totals), total_speeds)
 
 
-def _total_friction(fit: Fit, name: str, row: JointRows, speed: float, first: int) -> Estimate:
+def _total_friction(fit: Fit, row: JointRows, part: slice, speed: float) -> Estimate:
     """Total friction at a speed from coefficients within their bounds; its interval is that without bounds."""
-    columns = _total_columns(row, speed)
-    part = slice(first, first + len(PARTS))
-    columns = np.where(np.isfinite(fit.values[part]), columns, 0.0)
-    unknown = _total(f"{name}_total_at_{speed:.3g}")
+    columns = np.where(np.isfinite(fit.values[part]), _total_columns(row, speed), 0.0)
+    unknown = _total(f"{row.name}_total_at_{speed:.3g}")
     if not np.any(columns):
         return undetermined(unknown, _CONSTANT)
     matrix = np.zeros((1, len(fit.unknowns)))
@@ -157,44 +155,3 @@ def _total_friction(fit: Fit, name: str, row: JointRows, speed: float, first: in
         return unbounded
     bounded = float(columns @ np.nan_to_num([estimate.value for estimate in fit.estimates[part]]))
     return judge(unknown, bounded, unbounded.standard_error, fit.half_width(unbounded.standard_error))
-
-
-def power_rival(joint: JointFit, row: JointRows, other: Fit, term: str, exponent: float) -> Rival:
-    """A further term of friction, a power of the speed, whose factor is the unknown `term` of another fit."""
-    coefficient, error = values_of(other)[term], other.half_width(other[term].standard_error)
-    reason = Reason(
-        Kind.OTHER_EXPLANATION,
-        "friction does not follow Coulomb + viscous (+ Stribeck): the torques also contain a term of "
-        f"{coefficient:.2g} +-{error:.2g} N m times |v|^{exponent:g}, v in rad/s",
-    )
-    changes = joint.changes_to(values_of(other), row, lambda speed: coefficient * speed**exponent)
-    return Rival(reason, changes, strength(other, [term]))
-
-
-def late_rival(joint: JointFit, row: JointRows, other: Fit, delay: float) -> Rival:
-    """Efforts of the joint with a delay [s] of their own, as in another fit."""
-    reason = Reason(
-        Kind.OTHER_EXPLANATION,
-        f"the efforts of this joint are some {1e3 * delay:.0f} ms {'later' if delay > 0.0 else 'earlier'} than those "
-        "of the others: remove their filter, or check the stamps",
-    )
-    return Rival(reason, joint.changes_to(bounded_values(other), row))
-
-
-def bounded_values(fit: Fit) -> dict[str, float]:
-    """Values of a fit within their bounds, by name; NaN where undetermined."""
-    return {one.name: one.value for one in fit.estimates}
-
-
-def drift_rival(joint: JointFit, other: Fit, term: str, quantity: str) -> Rival:
-    """A change of `quantity` during the recordings, from the middle of each to its end the unknown `term`."""
-    change, mean = values_of(other)[term], joint[quantity]
-    reason = Reason(
-        Kind.OTHER_EXPLANATION,
-        f"the {quantity} friction of the joint changes from {mean.value - change:.3g} to {mean.value + change:.3g} "
-        f"{mean.unit} within a recording, as when a gear warms up; needed: a recording of the warm joint",
-    )
-    changes = {mean.name: _WARMING * change}
-    for total, speed in zip(joint.totals, joint.total_speeds, strict=True):
-        changes[total.name] = _WARMING * change * (1.0 if quantity == "coulomb" else speed)
-    return Rival(reason, changes, strength(other, [term]))

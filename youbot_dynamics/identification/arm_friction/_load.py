@@ -17,9 +17,10 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.lugre import coulomb_under_load
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.arm_friction._equations import block_length
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters
-from youbot_dynamics.identification.arm_friction._rows import PARTS, JointRows, block_length
+from youbot_dynamics.identification.arm_friction._rows import PARTS, JointRows
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,
@@ -48,13 +49,13 @@ class LoadFriction:
 
 def load_friction(found: ArmFriction, joint: str) -> LoadFriction:
     """Identify the load-dependent friction of one joint from the data of `found`."""
-    rows = [row for row in found.rows if found.model.joint_names[row.joint] == joint]
+    rows = [row for row in found.rows if row.name == joint]
     try:
         if not rows or found.fit is None or not found[joint]["coulomb"].identified:
             raise IdentificationError(joint, got="no identified Coulomb torque", expected="one")
         row = rows[0]
         fit, gear = _load_fit(found, row)
-        held_out = _prediction_errors(found, row, gear)
+        held_out = _prediction_errors(row, gear)
     except IdentificationError as problem:
         return _refused(too_little(problem))
     load, coulomb = fit.estimates[-1], fit.estimates[-2]
@@ -73,17 +74,9 @@ def _refused(reason: Reason, held_out: tuple[float, float] = (math.nan, math.nan
     return LoadFriction(undetermined(_UNLOADED, reason), undetermined(_LOAD, reason), held_out)
 
 
-def _columns(identification: ArmFriction, row: JointRows) -> tuple[Vector, Vector]:
-    """Columns (r, m) of the bodies that act on this joint, and (r, 5) of its friction, the Coulomb torque last."""
-    body = row.body if identification.base is None else row.body[:, identification.base.columns]
-    friction = row.friction()
-    friction[:, PARTS.index("offset")] *= row.has_offset(body)
-    return body, friction[:, ::-1]
-
-
 def _load_fit(identification: ArmFriction, row: JointRows) -> tuple[Fit, Vector]:
     """Fit of the rows, Coulomb torque and load coefficient last, and the gear's torque (r,)."""
-    body, friction = _columns(identification, row)
+    body, friction = row.body[:, row.free], row.friction()[:, ::-1]
     names = [*(f"body_{k}" for k in range(body.shape[1])), *PARTS[:0:-1]]
     unknowns = [*(Unknown(name, "") for name in names), _UNLOADED, _LOAD]
     body_values, block = np.zeros(body.shape[1]), block_length([row], len(unknowns))
@@ -106,15 +99,11 @@ def _gear_torque(identification: ArmFriction, row: JointRows, body: Vector, body
     return row.body[:, :bodies] @ parameters[:bodies]
 
 
-def _prediction_errors(identification: ArmFriction, row: JointRows, gear: Vector) -> tuple[float, float]:
+def _prediction_errors(row: JointRows, gear: Vector) -> tuple[float, float]:
     """RMS error [N m] of the predicted torques of held-out pieces, without and with the load term."""
-    piece = np.zeros(len(row.time), dtype=int)
-    for number in np.unique(row.recording):
-        selected = row.recording == number
-        begin, span = row.time[selected].min(), max(float(np.ptp(row.time[selected])), 1e-9)
-        piece[selected] = np.minimum((_FOLD_PIECES * (row.time[selected] - begin) / span).astype(int), _FOLD_PIECES - 1)
+    piece = np.minimum((_FOLD_PIECES * row.progress()).astype(int), _FOLD_PIECES - 1)
     column = np.sign(row.speed) * coulomb_under_load(0.0, 1.0, gear)
-    plain = np.column_stack(_columns(identification, row))
+    plain = np.column_stack([row.body[:, row.free], row.friction()[:, ::-1]])
     target, errors = row.torque - row.nominal, []
     for table in (plain, np.column_stack([plain, column])):
         lengths = np.maximum(np.linalg.norm(table, axis=0), 1e-12)

@@ -200,8 +200,7 @@ def _friction_torque(
         if identification.model.weighed:
             columns += [np.sin(position[:, row.joint]), np.cos(position[:, row.joint])]
         bodies = np.column_stack(columns) @ values[len(columns) * joint : len(columns) * (joint + 1)]
-    first = len(values) - len(PARTS) * (len(identification.rows) - joint)
-    viscous = values[first + PARTS.index("viscous")] * speed[:, row.joint]
+    viscous = identification.friction[joint, PARTS.index("viscous")] * speed[:, row.joint]
     friction: Vector = signals.torque[index, row.joint] - bodies - viscous
     friction[(time < middles[1]) | (time > middles[-2])] = np.nan
     return friction
@@ -236,7 +235,7 @@ def fit_bristles(recordings: Sequence[ArmSignals], identification: ArmFriction, 
     the bodies. The blocks of the intervals are reversals. The recordings are those of `identification`, or different
     recordings of the same arm.
     """
-    fitted = [k for k, row in enumerate(identification.rows) if identification.model.joint_names[row.joint] == joint]
+    fitted = [k for k, row in enumerate(identification.rows) if row.name == joint]
     if not fitted or identification.fit is None:
         return _refused(identification[joint].estimates[0].reason)
     reversals = near_reversals(recordings, identification, fitted[0])

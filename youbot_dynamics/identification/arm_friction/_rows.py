@@ -1,4 +1,4 @@
-"""Rows of the joints of an arm, torques and regressors while friction is settled, and their least squares together."""
+"""Rows of the joints of an arm: torque, bodies and friction in the windows in which friction is settled."""
 
 from __future__ import annotations
 
@@ -13,16 +13,9 @@ from scipy.special import roots_gegenbauer
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.tree import Tree
-from youbot_dynamics.identification.arm_friction._regressors import (
-    UNKNOWN_ROTOR,
-    BaseParameters,
-    felt_parameters,
-    inertial_parameters,
-    regressor,
-    uncertainty,
-)
+from youbot_dynamics.identification.arm_friction._regressors import inertial_parameters, regressor
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, SLOWEST, ArmWindows, arm_windows
-from youbot_dynamics.identification.least_squares import NEGLIGIBLE, Fit, Kind, Reason, Rows, Unknown, least_squares
+from youbot_dynamics.identification.least_squares import Kind, Reason, Rows
 from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
 
 NO_EFFORT = Reason(Kind.NOT_MEASURED, "the recording holds no efforts of this joint; needed: its efforts and positions")
@@ -40,10 +33,7 @@ STOOD = Reason(
 _LEAST_VARIATION = 0.15
 _LEAST_REVERSE_SHARE = 0.1  # share of the windows that must slide in the other direction
 _WEIGHT_SHARE = 0.95  # share of a constant not explained by the bodies below which weight may replace friction
-# Blocks of the scatter: longest and shortest length [s], and the wanted excess of their number over the unknowns.
-_BLOCK, _SHORTEST_BLOCK, _SPARE_BLOCKS = 1.0, 0.2, 12
 _OFFSET_SHARE = 0.3  # share of a constant not explained by weight and friction that an offset needs
-
 
 # Unknowns of the friction of a joint; "bend" is stribeck times the error of log(v_s). `_joint_fit` refers to the first
 # three by their position, and "bend" is last, since it is no result.
@@ -69,10 +59,6 @@ class ArmFrictionModel:
         """v_s of a joint [rad/s], 0 if its Coulomb torque does not depend on the speed."""
         return self.stribeck_speeds[joint] if self.stribeck_speeds else 0.0
 
-    def windows(self, recordings: Sequence[ArmSignals]) -> list[ArmWindows]:
-        """Windows of each recording."""
-        return [arm_windows(signals, self.half_width) for signals in recordings]
-
 
 def stribeck_share(speed: Vector, stribeck_speed: float, spread: Vector | float = 0.0) -> tuple[Vector, Vector]:
     """Factors (k,) of the Stribeck term, exp(-(v/v_s)^2), and of an error of log(v_s), its derivative; v_s > 0.
@@ -92,6 +78,7 @@ class JointRows:
     """Rows of one joint in all recordings."""
 
     joint: int  # its number
+    name: str
     time: Vector  # (r,) [s]
     recording: NDArray[np.int64]  # (r,) numbers
     body: Vector  # (r, m) columns of weight and inertia
@@ -101,8 +88,20 @@ class JointRows:
     torque: Vector  # (r,) [N m]
     slew: Vector  # (r,) rate of the torque [N m/s]
     load: Vector  # (r,) torque of the bodies as far as they are known [N m]
-    scale: float = 0.0  # of its efforts less 1, as far as it is known
+    free: NDArray[np.intp]  # (b,) columns of `body` that are unknowns
     stribeck_speed: float = 0.0  # v_s [rad/s], 0 for none
+    scale: float = 0.0  # of its efforts less 1, as far as it is known
+    offset: bool = True  # whether the efforts may have an offset: a constant that bodies and friction cannot explain
+
+    def with_free(self, columns: NDArray[np.intp]) -> JointRows:
+        """The same with the columns (b,) of the bodies that are unknowns."""
+        table = np.column_stack([self.body[:, columns], np.sign(self.speed)])
+        return dataclasses.replace(self, free=columns, offset=_unexplained_constant(table) > _OFFSET_SHARE)
+
+    def linearised(self, values: Vector, scale: float) -> JointRows:
+        """The same about a scale, and about the values (p,) of unknowns that begin with those of the bodies (b,)."""
+        columns = self.body[:, self.free]
+        return dataclasses.replace(self, load=self.nominal + columns @ values[: columns.shape[1]], scale=scale)
 
     @property
     def one_speed(self) -> bool:
@@ -110,28 +109,25 @@ class JointRows:
         magnitude = np.abs(self.speed)
         return float(np.std(magnitude)) < _LEAST_VARIATION * float(np.mean(magnitude))
 
-    def hidden_by_weight(self, columns: Vector) -> bool:
-        """Whether the joint slid in one direction only, so that columns (r, m) of free bodies can replace friction."""
+    @property
+    def hidden_by_weight(self) -> bool:
+        """Whether the joint slid in one direction only, so that the bodies can replace friction."""
         backward = float(np.mean(self.speed < 0.0))
-        return min(backward, 1.0 - backward) < _LEAST_REVERSE_SHARE and _unexplained_constant(columns) < _WEIGHT_SHARE
+        one_way = min(backward, 1.0 - backward) < _LEAST_REVERSE_SHARE
+        return one_way and _unexplained_constant(self.body[:, self.free]) < _WEIGHT_SHARE
 
     @property
     def known(self) -> Vector:
         """Torque (r,) of the linearised model with all unknowns 0 [N m]; see `bodies`."""
         return self.nominal - self.scale * (self.load - self.nominal)
 
-    def bodies(self, columns: NDArray[np.intp]) -> Vector:
+    def bodies(self) -> Vector:
         """Columns (r, b) of changes of the bodies.
 
         The efforts (1 + s)(nominal + B b), linearised about a scale s0 and bodies b0, are
         nominal - s0 B b0 + (1 + s0) B b + s (nominal + B b0).
         """
-        return (1.0 + self.scale) * self.body[:, columns]
-
-    def linearised(self, columns: NDArray[np.intp], values: Vector, scale: float) -> JointRows:
-        """The same about a scale, and about the values (p,) of unknowns that begin with those of the columns (b,)."""
-        load = self.nominal + self.body[:, columns] @ values[: len(columns)]
-        return dataclasses.replace(self, load=load, scale=scale)
+        return (1.0 + self.scale) * self.body[:, self.free]
 
     def friction(self) -> Vector:
         """Columns (r, 5) of PARTS: Coulomb torque, viscous friction, Stribeck term, offset, error of its speed.
@@ -139,11 +135,12 @@ class JointRows:
         If there is only one speed, the first column represents all friction and the second is 0.
         """
         sign, rising, bend = np.sign(self.speed), np.zeros(len(self.speed)), np.zeros(len(self.speed))
+        constant = np.full(len(sign), float(self.offset))
         if self.one_speed:
-            return np.column_stack([sign, rising, rising, np.ones(len(sign)), bend])
+            return np.column_stack([sign, rising, rising, constant, bend])
         if self.stribeck_speed > 0.0:
             rising, bend = stribeck_share(self.speed, self.stribeck_speed, self.spread)
-        return np.column_stack([sign, self.speed, sign * rising, np.ones(len(sign)), sign * bend])
+        return np.column_stack([sign, self.speed, sign * rising, constant, sign * bend])
 
     def power(self, exponent: float) -> Vector:
         """Column (r,) of |v|^exponent sign v, its mean over each window; 0 if there is only one speed."""
@@ -153,14 +150,19 @@ class JointRows:
         column: Vector = np.sign(self.speed) * (_NODE_WEIGHTS / _NODE_WEIGHTS.sum() @ speeds**exponent)
         return column
 
-    def drift(self, quantity: str) -> Vector:
-        """Column (r,) of the regressor of one of PARTS times -1 to 1 from begin to end of each recording."""
-        column, progress = self.friction()[:, PARTS.index(quantity)], np.zeros(len(self.time))
+    def progress(self) -> Vector:
+        """Time (r,) in each recording, from 0 at the first of its rows to 1 at the last."""
+        progress = np.zeros(len(self.time))
         for number in np.unique(self.recording):
             selected = self.recording == number
             time = self.time[selected]
-            progress[selected] = 2.0 * (time - time.min()) / max(float(np.ptp(time)), 1e-9) - 1.0
-        return column * progress
+            progress[selected] = (time - time.min()) / max(float(np.ptp(time)), 1e-9)
+        return progress
+
+    def drift(self, quantity: str) -> Vector:
+        """Column (r,) of the regressor of one of PARTS times -1 to 1 from begin to end of each recording."""
+        column: Vector = self.friction()[:, PARTS.index(quantity)] * (2.0 * self.progress() - 1.0)
+        return column
 
     def pieces(self, table: Vector, target: Vector, block: float) -> list[Rows]:
         """Rows of each recording, of columns (r, p) and targets (r,), with blocks of this duration [s]."""
@@ -179,24 +181,15 @@ class JointRows:
         torque = k links + a sign(v) + b v + c by least squares. Each joint stands for itself, so that k holds where the
         efforts are in a unit that is far off. k is NaN if the links did not move.
         """
-        others = np.linalg.qr(self.friction()[:, [PARTS.index(part) for part in ("coulomb", "viscous", "offset")]])[0]
+        friction = dataclasses.replace(self, offset=True).friction()
+        others = np.linalg.qr(friction[:, [PARTS.index(part) for part in ("coulomb", "viscous", "offset")]])[0]
         moved = links - others @ (others.T @ links)
         power, torque = float(moved @ moved), float(np.linalg.norm(self.torque))
         ratio = float(np.linalg.norm(links)) / torque if torque > 0.0 else math.inf
         return float(moved @ self.torque) / power if power > 0.0 else math.nan, ratio
 
-    def has_offset(self, columns: Vector) -> bool:
-        """Whether a constant can be separated from columns (r, m) of the bodies and from Coulomb friction."""
-        return _unexplained_constant(np.column_stack([columns, np.sign(self.speed)])) > _OFFSET_SHARE
 
-
-def _unexplained_constant(table: Vector) -> float:
-    """Share of a constant that columns (r, m) cannot explain."""
-    ones = np.ones(len(table))
-    return float(np.linalg.norm(_unexplained(table, ones, 1e-9)) / np.linalg.norm(ones))
-
-
-def _unexplained(table: Vector, target: Vector, rcond: float) -> Vector:
+def unexplained(table: Vector, target: Vector, rcond: float) -> Vector:
     """Residual (r,) of a target (r,) by columns (r, m), which are scaled to equal length."""
     lengths = np.linalg.norm(table, axis=0)
     scaled = table[:, lengths > 0.0] / lengths[lengths > 0.0]
@@ -204,75 +197,49 @@ def _unexplained(table: Vector, target: Vector, rcond: float) -> Vector:
     return residual
 
 
-def joint_regressors(
-    rows: Sequence[JointRows],
-    k: int,
-    row: JointRows,
-    base: BaseParameters | None,
-    offsets: Sequence[bool],
-    scaled: Sequence[bool],
-) -> Vector:
-    """All regressors (r, p) of `row`, the k-th joint in `rows`: bodies, readings, then the friction of all joints.
-
-    The efforts of a joint are currents times a torque constant that is some percent off, so bodies that act on several
-    joints have a different scale in each; the joint with the largest torques is the reference. A delay of the efforts
-    appears as minus the rate of the torque; where gravity grows with the angle, that looks like viscous friction.
-    """
-    if base is not None:
-        readings = np.zeros((len(row.time), len(rows) + 1))
-        readings[:, k] = scaled[k] * row.load
-        readings[:, -1] = -row.slew * scaled[-1]
-        body = np.hstack([row.bodies(base.columns), readings])
-    else:
-        count = row.body.shape[1]
-        body = np.zeros((len(row.time), count * len(rows)))
-        body[:, count * k : count * (k + 1)] = row.body
-    joint_friction = row.friction()
-    joint_friction[:, PARTS.index("offset")] *= offsets[k]
-    friction = np.zeros((len(row.time), len(PARTS) * len(rows)))
-    friction[:, len(PARTS) * k : len(PARTS) * (k + 1)] = joint_friction
-    return np.hstack([body, friction])
+def _unexplained_constant(table: Vector) -> float:
+    """Share of a constant that columns (r, m) cannot explain."""
+    ones = np.ones(len(table))
+    return float(np.linalg.norm(unexplained(table, ones, 1e-9)) / np.linalg.norm(ones))
 
 
-def block_length(rows: Sequence[JointRows], unknowns: int) -> float:
-    """Duration of the blocks [s]: 1 s, or shorter if a recording is too short for enough blocks."""
-    block = _BLOCK
-    time, recording = (np.concatenate([getattr(row, name) for row in rows]) for name in ("time", "recording"))
-    while block > _SHORTEST_BLOCK:
-        if len(np.unique(recording + 1j * (time // block))) >= unknowns + _SPARE_BLOCKS:  # pairs of the two
-            break
-        block *= 0.8
-    return max(block, _SHORTEST_BLOCK)
+def joint_rows(
+    recordings: Sequence[ArmSignals], model: ArmFrictionModel
+) -> tuple[tuple[JointRows, ...], dict[str, Reason]]:
+    """Rows of the joints that slid with efforts, and why each of the others cannot be identified."""
+    windows = [arm_windows(signals, model.half_width) for signals in recordings]
+    reasons = [_refusal(recordings, windows, joint) for joint in range(len(model.joint_names))]
+    refused = {name: reason for name, reason in zip(model.joint_names, reasons, strict=True) if reason is not None}
+    if len(refused) == len(reasons):
+        return (), refused
+    tables = [_body_columns(window, model) for window in windows]
+    rows = []
+    for j, name in enumerate(model.joint_names):
+        if name in refused:
+            continue
+        pieces = []
+        for window, table in zip(windows, tables, strict=True):
+            keep = window.sliding[:, j] != 0.0
+            recording = np.full(int(keep.sum()), window.recording, dtype=np.int64)
+            measured = window.speed, window.half_width * window.acceleration, window.torque, window.slew
+            pieces.append((window.time[keep], recording, table[keep, j], *(state[keep, j] for state in measured)))
+        columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
+        time, recording, bodies, speed, spread, torque, slew = columns
+        body, nominal, curve = bodies[:, :-1], bodies[:, -1], model.stribeck_speed(j)
+        free = np.arange(body.shape[1])
+        states = speed, spread, torque, slew
+        rows.append(JointRows(j, name, time, recording, body, nominal, *states, nominal, free, curve))
+    return tuple(rows), refused
 
 
-def joint_refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> Reason | None:
+def _refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> Reason | None:
     """Reason why joint number `joint` cannot be identified, None if it may be."""
     torques = [signals.torque[:, joint] for signals in recordings if len(signals.time)]
     if not torques:
         return NO_EFFORT
     if not any(np.any(torque) for torque in torques):
         return ZERO_EFFORT
-    if not any(np.any(window.sliding[:, joint]) for window in windows):
-        return STOOD
-    return None
-
-
-def joint_rows(model: ArmFrictionModel, windows: Sequence[ArmWindows]) -> list[JointRows]:
-    """Rows of every joint, including joints without rows."""
-    tables = [_body_columns(window, model) for window in windows]
-    rows = []
-    for j in range(len(model.joint_names)):
-        pieces = []
-        for window, table in zip(windows, tables, strict=True):
-            keep = window.sliding[:, j] != 0.0
-            recording = np.full(int(keep.sum()), window.recording, dtype=np.int64)
-            states = window.speed, window.half_width * window.acceleration, window.torque, window.slew
-            pieces.append((window.time[keep], recording, table[keep, j], *(state[keep, j] for state in states)))
-        columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
-        time, recording, bodies, speed, spread, torque, slew = columns
-        body, nominal, curve = bodies[:, :-1], bodies[:, -1], model.stribeck_speed(j)
-        rows.append(JointRows(j, time, recording, body, nominal, speed, spread, torque, slew, nominal, 0.0, curve))
-    return rows
+    return None if any(np.any(window.sliding[:, joint]) for window in windows) else STOOD
 
 
 def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
@@ -284,84 +251,3 @@ def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
     parts = [window.acceleration]
     parts += [np.sin(window.position), np.cos(window.position)] if model.weighed else []
     return np.stack([*parts, np.zeros_like(window.position)], axis=2)
-
-
-# Effect on the torques below which a combination of inertial parameters is not included in the first fit [N m].
-_FIRST_EFFECT = 0.005
-# Smallest ratio of the effect of a combination to the residual's standard error over all rows. Combinations that are
-# not fitted keep their nominal values, which biases the friction of a small joint.
-_LEAST_SIGNIFICANCE = 3.0
-_HIDDEN = "weight or friction hide it in these data"
-_NO_STRIBECK = "no Stribeck speed was given"
-_REFERENCE_JOINT = "the scales of the other joints are relative to this one, or these data do not determine its scale"
-
-
-def determined_bodies(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
-    """Combinations of inertial parameters with an effect that exceeds the unexplained torque of the rows."""
-    preliminary = felt_parameters(tree, np.concatenate([row.body for row in rows]), _FIRST_EFFECT)
-    weighted = []
-    for row in rows:
-        columns = np.hstack([row.body[:, preliminary.columns], row.friction()])
-        weighted.append(_noise_weight(columns, row.torque - row.known) * row.body)
-    table = np.concatenate(weighted)
-    return felt_parameters(tree, table, _LEAST_SIGNIFICANCE / math.sqrt(len(table)))
-
-
-def _unknowns(model: ArmFrictionModel, names: Sequence[str], base: BaseParameters | None) -> list[Unknown]:
-    unknowns = []
-    if base is not None and model.tree is not None:
-        known = uncertainty(model.tree)
-        known[-model.tree.nv :][model.tree.layout.rotor_inertias == 0.0] /= UNKNOWN_ROTOR  # the inertia of the links
-        for name, unit, size in zip(base.names, base.units, known[base.columns], strict=True):
-            unknowns.append(Unknown(f"{name}_change", unit, resolution=float(size)))
-        unknowns += [Unknown(f"{name}_scale", "1", resolution=NEGLIGIBLE, unexcited=_REFERENCE_JOINT) for name in names]
-        unknowns.append(Unknown("effort_delay", "s", unexcited="these data do not determine it"))
-    else:
-        for name in names:
-            unknowns.append(Unknown(f"{name}_inertia", "kg m2", low=0.0, unexcited="the joint never changed its speed"))
-            if model.weighed:
-                weight = f"{name}_weight"
-                unknowns += [
-                    Unknown(f"{weight}_{part}", "N m", resolution=0.02, whole=weight) for part in ("sin", "cos")
-                ]
-    for name in names:
-        unknowns += [
-            Unknown(f"{name}_coulomb", "N m", low=0.0, resolution=0.01, whole=name),
-            Unknown(f"{name}_viscous", "N m s/rad", low=0.0, resolution=0.02, whole=name),
-            Unknown(f"{name}_stribeck", "N m", low=0.0, resolution=0.02, unexcited=_NO_STRIBECK, whole=name),
-            Unknown(f"{name}_offset", "N m", resolution=0.05, unexcited=_HIDDEN, whole=name),
-            Unknown(f"{name}_bend", "N m", unexcited=_NO_STRIBECK),
-        ]
-    return unknowns
-
-
-def further_term(joint: str) -> str:
-    """Name of the unknown of one more column of a joint, see `joint_solution`."""
-    return f"{joint}_further"
-
-
-def joint_solution(
-    rows: Sequence[JointRows],
-    model: ArmFrictionModel,
-    base: BaseParameters | None,
-    offsets: Sequence[bool],
-    scaled: Sequence[bool],
-    more: Sequence[Vector] = (),
-) -> Fit:
-    """One fit of all joints together, since they share the bodies; `more` (r,) is one more column of each joint."""
-    names = [model.joint_names[row.joint] for row in rows]
-    unknowns = _unknowns(model, names, base) + [Unknown(further_term(name), "") for name in names[: len(more)]]
-    block = block_length(rows, len(unknowns))
-    pieces = []
-    for k, row in enumerate(rows):
-        table, target = joint_regressors(rows, k, row, base, offsets, scaled), row.torque - row.known
-        weight = _noise_weight(table, target)
-        if more:
-            table = np.hstack([table, np.outer(more[k], np.arange(len(more)) == k)])
-        pieces += row.pieces(weight * table, weight * target, block)
-    return least_squares(pieces, unknowns)
-
-
-def _noise_weight(table: Vector, target: Vector) -> float:
-    """1 / residual of a joint fitted alone [1/(N m)], so that a large joint does not dominate a small one."""
-    return 1.0 / max(float(np.sqrt(np.mean(_unexplained(table, target, 1e-6) ** 2))), 1e-3)

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.arm_friction._fit import FAR, ArmFriction, identify_arm_friction
+from youbot_dynamics.identification.arm_friction._fit import FAR, ArmFriction
 from youbot_dynamics.identification.arm_friction._inertia import consistent_inertia
 from youbot_dynamics.identification.arm_friction._joint_fit import JointFit
 from youbot_dynamics.identification.arm_friction._load import load_friction
 from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
+from youbot_dynamics.identification.arm_friction._rivals import identify_arm_friction
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay, torque_starts
 from youbot_dynamics.identification.finding import BODIES, Correlation, Finding, FitCurve, StageResult
@@ -266,16 +267,15 @@ def _curves(identification: ArmFriction) -> tuple[FitCurve, ...]:
         return ()
     curves = []
     for k, row in enumerate(identification.rows):
-        joint = identification.model.joint_names[row.joint]
         modelled, half_width = identification.modelled(k)
         numbers, counts = np.unique(row.recording, return_counts=True)
         shown = np.flatnonzero(row.recording == numbers[np.argmax(counts)])
         shown = shown[np.argsort(row.time[shown], kind="stable")]
-        fitted = identification[joint]
+        fitted = identification[row.name]
         residual = row.torque[shown] - modelled[shown]
         curves.append(
             FitCurve(
-                title=f"Arm {joint}",
+                title=f"Arm {row.name}",
                 quantity="torque",
                 unit="N m",
                 time=row.time[shown] - row.time[shown[0]],

@@ -24,6 +24,7 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.base_friction._rows import FrictionModel, friction_rows
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals
 from youbot_dynamics.identification.least_squares import (
+    POWERS,
     SIGNIFICANT,
     BlockSums,
     Estimate,
@@ -54,7 +55,6 @@ _NO_COAST = Reason(
     "no span with the motors off; needed: eight or more in which the base coasts to rest",
 )
 
-_EXPONENTS = (-1.0, 0.5, 2.0)  # of the speed, of friction that contradicts Coulomb + viscous friction
 _LAG_CHANGES = 2.0  # multiple of the changes by a lag: of one of 0.1 to 0.3 s, smooth drives show a half or less
 _PROMPT = 0.02  # [s] efforts in phase with the commands of a servo loop appear to lag, or lead, by up to this
 
@@ -117,7 +117,7 @@ def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel],
             reason = f"{late}, and the value depends on it: remove their filter, or check the stamps"
             rivals.append(_rival(friction, other, reason, factor=_LAG_CHANGES))
             model = lagging
-        rivals += admitted([_power_rival(friction, sums_of, model, exponent) for exponent in _EXPONENTS])
+        rivals += admitted([_power_rival(friction, sums_of, model, exponent) for exponent in POWERS])
     except IdentificationError:  # too short for more unknowns
         pass
     unknowns = (*friction.fit.unknowns, *_wheel_unknowns(model))
@@ -144,7 +144,7 @@ def _rival(friction: BaseFriction, other: Fit, text: str, terms: Sequence[str] =
 
 def most_general(model: FrictionModel) -> FrictionModel:
     """The model with everything that `with_model_errors` tries."""
-    return replace(model, exponents=_EXPONENTS, effort_lag=True)
+    return replace(model, exponents=POWERS, effort_lag=True)
 
 
 def of_model(sums: BlockSums, general: FrictionModel, model: FrictionModel) -> BlockSums:

@@ -13,6 +13,7 @@ from youbot_dynamics.identification.least_squares._reason import (
 )
 from youbot_dynamics.identification.least_squares._recordings import ENOUGH, combined, jackknife_error, student
 from youbot_dynamics.identification.least_squares._rivals import (
+    POWERS,
     SIGNIFICANT,
     Rival,
     admitted,
@@ -54,6 +55,7 @@ __all__ = [
     "Kind",
     "Model",
     "NEGLIGIBLE",
+    "POWERS",
     "Reason",
     "Rival",
     "Rows",

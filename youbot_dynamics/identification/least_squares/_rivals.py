@@ -16,6 +16,7 @@ from youbot_dynamics.identification.least_squares._reason import Kind, Reason
 from youbot_dynamics.identification.least_squares._verdict import Estimate, Unknown, judge
 
 SIGNIFICANT = 3.0  # standard errors of its own term above which the data show a rival
+POWERS = (-1.0, 0.5, 2.0)  # of the speed, of friction that contradicts Coulomb + viscous friction
 _COMPARABLE = 0.7  # share of the standard errors of the most significant one above which another one counts as well
 _MAIN = 0.5  # share of an error above which its rival is the reason of a width that is too large without it, too
 _UNDETERMINED = Reason(Kind.OTHER_EXPLANATION, "another explanation of the data leaves it undetermined")

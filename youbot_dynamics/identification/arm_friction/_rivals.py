@@ -1,0 +1,269 @@
+"""Friction of the arm with its rivals: other windows, coarser readings, and other laws that the data do not exclude."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.arm_friction._equations import further_term
+from youbot_dynamics.identification.arm_friction._fit import ArmFriction, fitted_arm, with_stribeck
+from youbot_dynamics.identification.arm_friction._joint_fit import JointFit, bounded_values, refused_joint
+from youbot_dynamics.identification.arm_friction._rows import PARTS, ArmFrictionModel, JointRows
+from youbot_dynamics.identification.arm_friction._windows import shortest
+from youbot_dynamics.identification.least_squares import (
+    POWERS,
+    SIGNIFICANT,
+    Estimate,
+    Fit,
+    Kind,
+    Reason,
+    Rival,
+    admitted,
+    strength,
+    values_of,
+)
+from youbot_dynamics.identification.signals import ArmSignals
+
+# Largest change of a value with windows of half the length, in combined standard errors and relative to the value.
+_LARGEST_CHANGE, _LARGEST_RELATIVE_CHANGE = 2.0, 0.01
+_ALIKE = 0.002  # [s] by which the efforts of joints may be apart
+# Friction that falls as a gear warms up begins further from its mean than a straight line does, by about this factor.
+_WARMING = 1.25
+_FEW_LEVELS, _RARE = 2, 0.05  # efforts of a joint in one direction, and the share of readings that does not count
+_COARSE = Reason(
+    Kind.OTHER_EXPLANATION,
+    "it depends on the steps of the readings: one more step of the angles, and twice the steps of the efforts, change "
+    "it too much; needed: finer readings, or faster motion",
+)
+
+
+def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmFriction:
+    """Identify friction, weight and inertia of n joints; each recording has its own number.
+
+    A joint that never slid, or has no effort, is refused with that reason. Unless the model gives Stribeck speeds,
+    joints get a Stribeck curve if the data support it, see `with_stribeck`. Windows are halved until no friction
+    changes by more than 2 combined standard errors; a value that still changes with the shortest windows is refused.
+    The last change counts as an error. Slow readings begin with wider windows, so that there are shorter ones.
+    """
+    least = shortest(recordings)
+    if 2.0 * least > 1.5 * model.half_width:
+        model = dataclasses.replace(model, half_width=2.0 * least)
+    found = fitted_arm(recordings, model)
+    while True:
+        found = found if model.stribeck_speeds else with_stribeck(found)
+        half_width = max(0.5 * found.model.half_width, least)
+        if half_width >= found.model.half_width:
+            break
+        finer = fitted_arm(recordings, dataclasses.replace(found.model, half_width=half_width))
+        if changed := _window_dependent(found, finer):  # more than the steps of the encoders explain?
+            changed = _window_dependent(*(_with_reading_errors(one, recordings) for one in (found, finer)))
+        if not changed:
+            found = _with_window_errors(found, finer)
+            break
+        if half_width == least:
+            found = _refuse_estimates(_with_window_errors(finer, found), changed)
+            break
+        found = finer
+    return _refuse_late(_with_shape_errors(_with_reading_errors(found, recordings)))
+
+
+def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, Reason]:
+    """Names of identified values in `finer` that differ from those in `coarser`, with the reason to refuse them.
+
+    Combinations of inertial parameters of a tree are not included, because other windows may determine other
+    combinations.
+    """
+    before, after = (
+        [*(one.inertial if one.base is None else ()), *(value for joint in one.joints for value in joint.estimates)]
+        for one in (coarser, finer)
+    )
+    known, reasons = {estimate.name: estimate for estimate in before}, {}
+    for new in after:
+        old = known.get(new.name, new)
+        errors = math.hypot(old.standard_error, new.standard_error)
+        tolerance = max(_LARGEST_CHANGE * errors, _LARGEST_RELATIVE_CHANGE * abs(new.value))
+        # A value that only the shorter windows determine cannot be compared.
+        if new.identified and not abs(old.value - new.value) <= tolerance:
+            result = f"give {old.value:.3g} {old.unit}" if math.isfinite(old.value) else "do not determine it"
+            reasons[new.name] = Reason(
+                Kind.OTHER_EXPLANATION,
+                f"windows of +-{1e3 * coarser.model.half_width:.0f} ms {result}, windows of "
+                f"+-{1e3 * finer.model.half_width:.0f} ms give {new.value:.3g}; needed: a higher rate of readings, or "
+                "slower motion",
+            )
+    return reasons
+
+
+def _with_reading_errors(found: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFriction:
+    """The fit with the bias by the steps of encoders and efforts added to each friction value's error.
+
+    Noise of the accelerations makes inertias too small, and steps of the efforts that exceed the friction make it any
+    multiple of them; the scatter of the residual shows neither. The fit is repeated with errors of one more step in
+    the positions and with efforts in steps twice as large: to first order the change is the bias. Where a joint that
+    slides shows no more than two efforts, both round to the same, and the error of rounding itself is added.
+
+    Source: simulation extrapolation, Cook and Stefanski 1994.
+    """
+    random, coarser = np.random.default_rng(0), []
+    for signals in recordings:
+        position_step, torque_step = _smallest_change(signals.position), _smallest_change(signals.torque)
+        error = random.uniform(-0.5, 0.5, signals.position.shape) * position_step
+        double = np.where(torque_step > 0.0, 2.0 * torque_step, 1.0)
+        torque = np.where(torque_step > 0.0, double * np.round(signals.torque / double), signals.torque)
+        coarser.append(dataclasses.replace(signals, position=signals.position + error, torque=torque))
+    found, joints = _with_window_errors(found, fitted_arm(coarser, found.model), _COARSE), []
+    for joint, rounding in zip(found.joints, _lasting_rounding(recordings), strict=True):
+        rival = Rival(_COARSE, {level.name: rounding for level in (*joint.estimates[:1], *joint.totals)})
+        joints.append(joint if found.fit is None else joint.with_rivals(found.fit, [rival]))
+    return dataclasses.replace(found, joints=tuple(joints))
+
+
+def _lasting_rounding(recordings: Sequence[ArmSignals]) -> Vector:
+    """Standard error (n,) of efforts in steps h, h / sqrt(12), where they change too little for it to average out.
+
+    That is where a joint that moves in a direction shows no more than two efforts, but for a few readings, in every
+    recording in which it moves.
+    """
+    found = np.full((len(recordings), recordings[0].torque.shape[1]), np.inf)
+    for number, signals in enumerate(recordings):
+        speed = np.diff(signals.position, axis=0)
+        for joint, step in enumerate(_smallest_change(signals.torque)):
+            levels = [
+                _most_frequent(signals.torque[1:, joint][moving])
+                for moving in (speed[:, joint] > 0.0, speed[:, joint] < 0.0)
+                if np.any(moving)
+            ]
+            if levels:
+                found[number, joint] = step / math.sqrt(12.0) if min(levels) <= _FEW_LEVELS else 0.0
+    least: Vector = np.min(found, axis=0)
+    return np.where(np.isfinite(least), least, 0.0)
+
+
+def _most_frequent(readings: Vector) -> int:
+    """Number of distinct readings (m,) that make up all but a few of them."""
+    counts = np.sort(np.unique(readings, return_counts=True)[1])[::-1]
+    return int(np.searchsorted(np.cumsum(counts), (1.0 - _RARE) * len(readings))) + 1
+
+
+def _smallest_change(readings: Vector) -> Vector:
+    """Smallest change (n,) between consecutive readings (s, n) that differ; 0 for those that never change."""
+    changes = np.abs(np.diff(readings, axis=0))
+    smallest = np.min(np.where(changes > 0.0, changes, np.inf), axis=0, initial=np.inf)
+    return np.where(np.isfinite(smallest), smallest, 0.0)
+
+
+def _with_window_errors(found: ArmFriction, other: ArmFriction, reason: Reason | None = None) -> ArmFriction:
+    """The fit with the change in another one, as by shorter windows, added to each value's error.
+
+    `reason`, if given, is that of a refusal; otherwise the other fit and the width of the interval give it.
+    """
+    if found.fit is None or (other.fit is None and reason is None):
+        return found
+    joints, rows = [], {row.name: row for row in other.rows}
+    for joint in found.joints:
+        if other.fit is None or joint.name not in rows:  # refused by the other fit
+            refused = None if reason is None or not joint.windows else refused_joint(joint.name, reason)
+            joints.append(refused or other[joint.name])
+            continue
+        rival = Rival(reason, joint.changes_to(bounded_values(other.fit), rows[joint.name]))
+        joints.append(joint.with_rivals(found.fit, [rival]))
+    return dataclasses.replace(found, joints=tuple(joints))
+
+
+def _with_shape_errors(found: ArmFriction) -> ArmFriction:
+    """The fit with the error of the friction law itself, where the torques contradict that law.
+
+    The fit is repeated with one more term for each joint: a power of its speed, a drift of its friction, or a delay of
+    its efforts that differs from that of the others. Each that the data show is a rival.
+    """
+    equations, rows = found.equations, found.rows
+    if found.fit is None or equations is None:
+        return found
+    common = float(found.reading_values[-1]) if equations.scaled else 0.0
+    own = dataclasses.replace(equations, scaled=(*equations.scaled[:-1], False) if equations.scaled else ())
+    try:
+        late = own.solution([-row.slew for row in rows])
+        powers = {power: equations.solution([row.power(power) for row in rows]) for power in POWERS}
+        drifts = {part: equations.solution([row.drift(part) for row in rows]) for part in PARTS[:2]}
+    except IdentificationError:  # too short for more unknowns
+        return found
+    joints = list(found.joints)
+    for row in rows:
+        joint, rivals = joints[row.joint], list[Rival]()
+        term = further_term(joint.name)
+        delay = values_of(late)[term] - common
+        if not found.late and abs(delay) > max(_ALIKE, SIGNIFICANT * late[term].standard_error):
+            rivals.append(_late_rival(joint, row, late, delay))
+        rivals += admitted([_power_rival(joint, row, other, power) for power, other in powers.items()])
+        drifting = [_drift_rival(joint, other, part) for part, other in drifts.items()]
+        rivals += [rival for rival in drifting if rival.strength > SIGNIFICANT]
+        joints[row.joint] = joint.with_rivals(found.fit, rivals)
+    return dataclasses.replace(found, joints=tuple(joints))
+
+
+def _power_rival(joint: JointFit, row: JointRows, other: Fit, exponent: float) -> Rival:
+    """A further term of friction, a power of the speed."""
+    term = further_term(joint.name)
+    coefficient, error = values_of(other)[term], other.half_width(other[term].standard_error)
+    reason = Reason(
+        Kind.OTHER_EXPLANATION,
+        "friction does not follow Coulomb + viscous (+ Stribeck): the torques also contain a term of "
+        f"{coefficient:.2g} +-{error:.2g} N m times |v|^{exponent:g}, v in rad/s",
+    )
+    changes = joint.changes_to(values_of(other), row, lambda speed: coefficient * speed**exponent)
+    return Rival(reason, changes, strength(other, [term]))
+
+
+def _late_rival(joint: JointFit, row: JointRows, other: Fit, delay: float) -> Rival:
+    """Efforts of the joint with a delay [s] of their own."""
+    reason = Reason(
+        Kind.OTHER_EXPLANATION,
+        f"the efforts of this joint are some {1e3 * delay:.0f} ms {'later' if delay > 0.0 else 'earlier'} than those "
+        "of the others: remove their filter, or check the stamps",
+    )
+    return Rival(reason, joint.changes_to(bounded_values(other), row))
+
+
+def _drift_rival(joint: JointFit, other: Fit, quantity: str) -> Rival:
+    """A change of `quantity` during the recordings, from the middle of each to its end the further term."""
+    term, mean = further_term(joint.name), joint[quantity]
+    change = values_of(other)[term]
+    reason = Reason(
+        Kind.OTHER_EXPLANATION,
+        f"the {quantity} friction of the joint changes from {mean.value - change:.3g} to {mean.value + change:.3g} "
+        f"{mean.unit} within a recording, as when a gear warms up; needed: a recording of the warm joint",
+    )
+    changes = {mean.name: _WARMING * change}
+    for total, speed in zip(joint.totals, joint.total_speeds, strict=True):
+        changes[total.name] = _WARMING * change * (1.0 if quantity == "coulomb" else speed)
+    return Rival(reason, changes, strength(other, [term]))
+
+
+def _refuse_late(found: ArmFriction) -> ArmFriction:
+    """The fit with the viscous friction refused where the efforts are later than it can represent."""
+    reason = Reason(
+        Kind.OTHER_EXPLANATION,
+        f"the efforts are {1e3 * found.late:.0f} ms behind the motion, which looks like viscous friction: remove "
+        "the filter of the efforts, or check the stamps",
+    )
+    return _refuse_estimates(found, {f"{joint.name}_viscous": reason for joint in found.joints if found.late})
+
+
+def _refuse_estimates(found: ArmFriction, refusals: Mapping[str, Reason]) -> ArmFriction:
+    """The fit with the estimates in `refusals` and the total friction of their joints refused."""
+
+    def refused(estimates: Sequence[Estimate], default: Reason | None = None) -> tuple[Estimate, ...]:
+        return tuple(one.refused_if_identified(refusals.get(one.name, default)) for one in estimates)
+
+    joints = []
+    for joint in found.joints:
+        reason = next((refusals[estimate.name] for estimate in joint.estimates if estimate.name in refusals), None)
+        joints.append(
+            dataclasses.replace(joint, estimates=refused(joint.estimates), totals=refused(joint.totals, reason))
+        )
+    return dataclasses.replace(found, joints=tuple(joints), inertial=refused(found.inertial))
