@@ -184,7 +184,7 @@ def slow_connection(server: Server) -> socket.socket:
 def test_connections_are_few_and_end_where_a_request_does_not_come(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_watch, "_REQUEST", 3.0)
+    monkeypatch.setattr(_watch, "_REQUEST", 1.0)
     before = threading.active_count()
     connections = []
     for _ in range(100):
@@ -195,7 +195,7 @@ def test_connections_are_few_and_end_where_a_request_does_not_come(
         for connection in connections:
             with contextlib.suppress(OSError):
                 connection.sendall(b"x")
-        time.sleep(0.3)
+        time.sleep(0.1)
     for connection in connections:
         with contextlib.suppress(ConnectionError):
             assert connection.recv(1) == b""

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from package_imports import syntax
 from repository import ROOT
 
 from youbot_dynamics.control.tracker import Pid, Tracker
@@ -204,7 +205,7 @@ def test_every_proof_in_the_table_exists() -> None:
         for entry in named:
             file, _, name = entry.partition("::")
             (path,) = (ROOT / "test").rglob(file)
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+            tree = syntax(path)
             tests = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
             assert name.startswith("test_") and name in tests, f"{identifier}: {entry}"
 
@@ -212,6 +213,6 @@ def test_every_proof_in_the_table_exists() -> None:
 def test_the_printed_forms_are_no_option_of_the_package() -> None:
     """They live in the tests alone: nothing in the package is named after them."""
     for path in (ROOT / "youbot_dynamics").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(syntax(path)):
             name = getattr(node, "name", "") or getattr(node, "arg", "") or ""
             assert not re.search(r"printed|as_in_seed|legacy", str(name)), f"{path}: {name}"

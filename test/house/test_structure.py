@@ -7,10 +7,11 @@ import importlib
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
-from package_imports import imports, reachable
+from package_imports import imports, reachable, syntax
 from repository import ROOT
 
 PACKAGE = ROOT / "youbot_dynamics"
@@ -152,7 +153,7 @@ TOPIC = re.compile(r"/?(driver|arm_1|trajectory_tracker|ground_truth)/\w+|/?(cmd
 def test_the_core_knows_no_topics_and_serializes_nothing(room: str) -> None:
     for path in (file for file in FILES if subject(file) == room):
         assert "recording" not in subjects_imported(path), relative(path)
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = syntax(path)
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
         assert not [text for text in texts if isinstance(text, str) and TOPIC.fullmatch(text)], relative(path)
 
@@ -245,9 +246,10 @@ def test_nothing_is_called_utils_or_common() -> None:
     assert not [path for path in FILES if path.stem in ("utils", "common", "helpers", "misc")]
 
 
+@cache
 def public(path: Path) -> list[tuple[str, ast.AST]]:
     """Public classes, functions and methods of a file with their names."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = syntax(path)
     found: list[tuple[str, ast.AST]] = [("module", tree)]
 
     def visit(nodes: list[ast.stmt], prefix: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def guarded_drive(processes: Processes, operator: Operator):
     controller = processes.node("base_controller")
     operator.start_driving()
     operator.wait(lambda: operator.node.count_publishers(DRIVER) == 2, "stop_base")
-    operator.drive(3.0)  # time for DDS to connect stop_base
+    operator.drive(1.0)  # both have known of each other for long, by DDS and by their socket
     return guard, controller
 
 
@@ -161,7 +162,7 @@ def test_the_base_stops_when_the_controller_dies_right_after_its_first_command()
         processes.node("stop_base", *STANDBY)
         controller = processes.node("base_controller", "-p", "rate:=5.0")
         operator.wait(lambda: operator.node.count_publishers(DRIVER) == 2, "stop_base")
-        operator.spin(3.0)  # time for DDS to connect stop_base
+        operator.spin(1.0)  # as above
         operator.wait(lambda: operator.cmd_vel.get_subscription_count() > 0, "base_controller")
         commands = operator.received[DRIVER]
         operator.send(operator.cmd_vel, COMMAND, lambda: bool(commands) and moving(commands[-1]), "its first command")
@@ -248,6 +249,12 @@ def test_a_newcomer_gives_way_to_a_controller_of_another_machine():
         assert not any(moving(message) for message in operator.received[DRIVER])
 
 
+def briefly_new(processes: Processes):
+    """A base_controller that is a newcomer, which gives way to others, for 3 s instead of 10."""
+    program = "from youbot_dynamics.nodes import base_controller as b; b._NEWCOMER = 3.0; b.main()"
+    return processes.run([sys.executable, "-c", program])
+
+
 def test_a_controller_that_was_killed_is_not_in_the_way_of_the_next():
     """DDS goes on telling of it for as long as its lease: those that knew it, not a newcomer."""
     with Processes() as processes, Operator() as operator:
@@ -255,18 +262,18 @@ def test_a_controller_that_was_killed_is_not_in_the_way_of_the_next():
         operator.start_driving()
         first.kill()
         first.wait()
-        second = processes.node("base_controller")
+        second = briefly_new(processes)
         operator.start_driving()
-        operator.drive(12.0)  # past the time in which a newcomer gives way
+        operator.drive(4.0)  # past the time in which a newcomer gives way
         assert second.poll() is None
         assert moving(operator.received[DRIVER][-1])
 
 
 def test_a_controller_that_drives_goes_on_when_another_appears():
     with Processes() as processes, Operator() as operator:
-        controller = processes.node("base_controller")
+        controller = briefly_new(processes)
         operator.start_driving()
-        operator.drive(10.0)
+        operator.drive(3.0)
         with Observer("base_controller") as other:
             other.node.create_publisher(Twist, DRIVER, 1)
             other.node.create_publisher(JointState, "wheel_commands", 10)

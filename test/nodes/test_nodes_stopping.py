@@ -94,7 +94,7 @@ def test_a_hung_controller_is_answered_with_zero_too():
         controller = processes.node("base_controller")
         operator.start_driving()
         operator.wait(lambda: operator.node.count_publishers(DRIVER) == 2, "stop_base")
-        operator.drive(3.0)
+        operator.drive(1.0)
         os.kill(controller.pid, signal.SIGSTOP)
         operator.wait(operator.stopped, "zero")
         os.kill(controller.pid, signal.SIGKILL)
@@ -246,7 +246,7 @@ def test_motors_go_off_on_exit_if_asked_after_the_zero_command():
         controller = processes.node("base_controller")
         operator.start_driving()
         operator.wait(lambda: operator.node.count_publishers(DRIVER) == 2, "stop_base")
-        operator.drive(3.0)
+        operator.drive(1.0)
         for child in (controller, guard):
             child.send_signal(signal.SIGINT)
         operator.wait(lambda: guard.poll() is not None, "the end of stop_base")

@@ -10,20 +10,28 @@ from repository import ROOT
 
 
 @cache
+def syntax(path: Path) -> ast.Module:
+    """Syntax of a file, parsed once."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(path: Path) -> list[tuple[str, bool]]:
     """Modules a file imports, and whether at the top level (not inside a function)."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    lazy = {
-        id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) for n in ast.walk(f)
-    }
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found += [(alias.name, id(node) not in lazy) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            # `from package import module` names the module as much as `from package.module import name`.
-            found += [(f"{node.module}.{alias.name}", id(node) not in lazy) for alias in node.names]
+    found: list[tuple[str, bool]] = []
+
+    def visit(node: ast.AST, top: bool) -> None:
+        for one in ast.iter_child_nodes(node):
+            if isinstance(one, ast.Import):
+                found.extend((alias.name, top) for alias in one.names)
+            elif isinstance(one, ast.ImportFrom):
+                assert one.level == 0, f"{path}: relative import"
+                # `from package import module` names the module as much as `from package.module import name`.
+                found.extend((f"{one.module}.{alias.name}", top) for alias in one.names)
+            elif not isinstance(one, ast.expr):
+                visit(one, top and not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+    visit(syntax(path), True)
     return found
 
 

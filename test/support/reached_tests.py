@@ -172,15 +172,18 @@ class Reached:
                 if self._file_of(inner, file.path) is not None:
                     of_module.add(id(node.value))
                     yield from self._resolved(inner, node.attr, file.path)
+        names: set[str] = set()
         for node in nodes:
             if isinstance(node, ast.Name) and id(node) not in of_module:
-                yield from self._named(file, node.id)
+                names.add(node.id)
             elif isinstance(node, ast.arg):
-                yield from self._named(file, node.arg)  # a fixture
+                names.add(node.arg)  # a fixture
             elif isinstance(node, ast.JoinedStr):
                 yield from self._pattern(file, node)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
                 yield from self._text(file, node.value)
+        for name in names:
+            yield from self._named(file, name)
 
     def _named(self, file: _File, name: str) -> Iterator[Definition]:
         if name in file.definitions:

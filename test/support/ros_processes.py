@@ -150,10 +150,10 @@ class Observer:
 
         self.node.create_subscription(kind, topic, take, qos)
 
-    def spin(self, duration: float) -> None:
-        """Let time pass; what has arrived is taken in meanwhile."""
+    def spin(self, duration: float, until: Callable[[], object] = lambda: False) -> None:
+        """Let time pass, or less if something happens; what has arrived is taken in meanwhile."""
         end = time.monotonic() + duration
-        while time.monotonic() < end:
+        while time.monotonic() < end and not until():
             self.executor.spin_once(timeout_sec=0.01)
 
     def wait(self, condition: Callable[[], object], what: str, timeout: float = PATIENCE) -> None:
@@ -187,7 +187,7 @@ class Observer:
         while not until():
             assert time.monotonic() < end, f"sent {PATIENCE} s in vain, waiting for {what}"
             publisher.publish(message)
-            self.spin(period)
+            self.spin(period, until)
 
     def drain(self, *topics: str) -> None:
         """Take in what is under way: until nothing of these topics has come for half a second."""
