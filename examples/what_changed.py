@@ -33,9 +33,9 @@ def identified(truth, seed: int) -> Result:
 
 
 first, second = identified(before, seed=1), identified(after, seed=2)
-compared = [change for change in changes(first.as_dict(), second.as_dict()) if change.after.is_parameter]
+compared = [change for change in changes(first.as_dict(), second.as_dict()) if second[change.after.name].is_parameter]
 for change in compared:
-    old, new = change.before.estimate.value, change.after.estimate.value
+    old, new = change.before.value, change.after.value
     print(f"{change.after.name}: {1e3 * old:.1f} to {1e3 * new:.1f} ms, ", end="")
     print(f"by {1e3 * change.difference:+.1f} +- {1e3 * change.error:.1f} ms: {change.verdict}")
 print("changed:", ", ".join(change.after.name for change in compared if change.verdict == CHANGED))

@@ -22,6 +22,7 @@ import pytest
 import zstandard
 from lz4.frame import LZ4FrameCompressor, LZ4FrameDecompressor
 from lz4.frame import compress as lz4_compress
+from named_findings import named_finding
 from report_pages import Report, render
 from rich.console import Console
 
@@ -32,7 +33,6 @@ from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.dynamics.tree import read_urdf
 from youbot_dynamics.errors import OutputError, ParameterError, RecordingError, YoubotDynamicsError, printable
 from youbot_dynamics.files import FACTOR_VARIABLE, write_atomically
-from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
 from youbot_dynamics.identification.pipeline import Identification
 from youbot_dynamics.identification.result import Result
@@ -524,7 +524,7 @@ def test_a_log_on_a_full_disk_ends_no_command(monkeypatch) -> None:
 
 def test_the_tables_of_a_result_hold_no_control_characters(capsys) -> None:
     estimate = Estimate("base.x", "m", 0.1, 1e-3, (0.09, 0.11), Reason(Kind.UNEXPLAINED, f"{NASTY} [bold]x"))
-    print_findings(Result("yb", (Finding("base.x", estimate),), ("delay",), {}, {"base.x": "delay"}, ()))
+    print_findings(Result("yb", (named_finding("base.x", estimate),), ("delay",), {}, {"base.x": "delay"}, ()))
     shown = capsys.readouterr().out
     assert "owned" in shown and "[bold]" in shown
     assert not set(shown) & set("\x1b\x07\x9b\u202e")

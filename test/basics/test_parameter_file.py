@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from named_findings import named_finding
 from repository import ROOT
 
 from youbot_dynamics import files
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.least_squares import Estimate
 from youbot_dynamics.identification.result import Result, write_result
 from youbot_dynamics.parameter_file import format_value, read_parameters, read_sections, write_parameters
@@ -223,7 +223,7 @@ for k, (text, name, namespace) in enumerate(json.loads((folder / "corpus.json").
 def own_corpus(folder: Path) -> list[tuple[str, str, str]]:
     """Every file of ours, as each of its nodes would read it."""
     values = {f"robot.base.delay.effective_{axis}": v for axis, v in (("x", 0.15), ("y", 1e-5), ("yaw", 1 / 3))}
-    delays = tuple(Finding(name, Estimate(name, "s", value, 1e-3, (0.1, 0.2))) for name, value in values.items())
+    delays = tuple(named_finding(name, Estimate(name, "s", value, 1e-3, (0.1, 0.2))) for name, value in values.items())
     write_result(folder, Result("it's a 'youBot'", delays, ("delay",), {}, dict.fromkeys(values, "delay"), ()))
     texts = [
         path.read_text(encoding="utf-8") for path in [*sorted((ROOT / "config").glob("*.yaml")), folder / "result.yaml"]

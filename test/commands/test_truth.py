@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from acceptance_bags import bag_of_twin, base_run, drawn_base, truths_of_delay, truths_of_geometry
 from delay_runs import ramps
+from named_findings import named_finding
 
 from youbot_dynamics.commands._demo import folder_of_demo, print_truth, same_twin, true_values
 from youbot_dynamics.commands._terminal import _row
 from youbot_dynamics.commands.main import parser
-from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.least_squares import Estimate, Unknown, undetermined
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
@@ -70,9 +70,9 @@ def test_the_page_of_a_demo_offers_the_bringup_of_the_same_twin(tmp_path: Path) 
 
 def test_a_number_without_a_unit_has_none_in_the_table() -> None:
     estimate = Estimate("factor", "1", 0.95, 0.01, (0.93, 0.97))
-    assert _row(Finding("robot.base.geometry.lateral_factor", estimate))[3] == ""
+    assert _row(named_finding("robot.base.geometry.lateral_factor", estimate))[3] == ""
     unknown = undetermined(Unknown("factor", "1", unexcited="the base did not move sideways"))
-    assert _row(Finding("factor", unknown))[1:4] == ("-", "-", "")
+    assert _row(named_finding("factor", unknown))[1:4] == ("-", "-", "")
 
 
 def test_the_pose_of_what_reports_the_poses_is_judged_too(drive: tuple[Path, np.ndarray]) -> None:

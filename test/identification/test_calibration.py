@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from calibration_runs import BASE, Tracker, calibrated, drawn_run, drawn_tracker, track, true_values
 from friction_runs import ROBOT, multi_sine
+from named_findings import named_estimates
 
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.calibration import Calibration, CalibrationSignals, calibrate
 from youbot_dynamics.identification.calibration._fit import _with_joint_refusals
 from youbot_dynamics.identification.calibration._model import odometry, odometry_errors
-from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._poses import calibration_signals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import calibrate_with_rollers
 from youbot_dynamics.identification.calibration._start import (

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mujoco_urdf import in_mujoco
+from named_findings import named_finding
 from repository import ROOT
 
 from youbot_dynamics.dynamics.arm import arm_tree
@@ -54,7 +55,9 @@ REFUSED = ("robot.base.friction.viscous_y", "robot.arm.joint_2.friction.viscous"
 
 def finding(name: str, value: float, reason: Reason | None = None) -> Finding:
     error = 0.01 * abs(value)
-    return Finding(name, Estimate(name, "SI", value, error, (value - 2 * error, value + 2 * error), reason), 100, "all")
+    return named_finding(
+        name, Estimate(name, "SI", value, error, (value - 2 * error, value + 2 * error), reason), 100, "all"
+    )
 
 
 def result_of(found: dict[str, float], refused: tuple[str, ...] = REFUSED) -> Result:
@@ -123,9 +126,7 @@ def test_of_two_dead_times_nav2_gets_the_surer() -> None:
 def test_a_dead_time_that_only_the_whole_response_makes_useful_is_not_for_nav2(tmp_path: Path) -> None:
     known = finding("robot.base.response.dead_time_x", 0.08)
     part = finding("robot.base.response.dead_time_y", 0.09, Reason(Kind.TOO_WIDE, "the interval is too wide"))
-    result = dataclasses.replace(
-        result_of({}, ()), findings=(known, dataclasses.replace(part, part_of="the response of the base"))
-    )
+    result = dataclasses.replace(result_of({}, ()), findings=(known, dataclasses.replace(part, together=True)))
     assert _nav2_parameters(result) == {"FollowPath.model_delay_vx": 0.08}
 
 
@@ -464,7 +465,7 @@ def problems(value: Any, schema: dict[str, Any], where: str = "result") -> list[
 
 
 def test_result_json_keeps_to_its_schema(tmp_path: Path) -> None:
-    unknown = Finding("robot.base.friction.viscous_y", undetermined(Unknown("y", "N s/m", unexcited="?")))
+    unknown = named_finding("robot.base.friction.viscous_y", undetermined(Unknown("y", "N s/m", unexcited="?")))
     more = {"gain": 0.98, "residual": math.inf, "remark": "none"}
     told = dataclasses.replace(RESULT.findings[0], details=more)
     stages = {**RESULT.stage_of, unknown.name: "some"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from named_findings import named_finding
 
 from youbot_dynamics import __version__, files
 from youbot_dynamics.errors import ParameterError
@@ -23,7 +24,7 @@ DELAY = "robot.base.delay.effective_"
 
 def found_as(name: str, value: float, unit: str = "s", **more) -> Finding:
     estimate = Estimate(name, unit, value, 1e-3, (value - 2e-3, value + 2e-3))
-    return Finding(name, estimate, 900, "commands of up to 0.2", **more)
+    return named_finding(name, estimate, 900, "commands of up to 0.2", **more)
 
 
 def identified(channel: str, value: float = 0.15) -> Finding:
@@ -32,7 +33,7 @@ def identified(channel: str, value: float = 0.15) -> Finding:
 
 def refused(channel: str) -> Finding:
     name = f"{DELAY}{channel}"
-    return Finding(name, undetermined(Unknown(name, "s"), Reason(Kind.TOO_LITTLE_DATA, "too few readings")))
+    return named_finding(name, undetermined(Unknown(name, "s"), Reason(Kind.TOO_LITTLE_DATA, "too few readings")))
 
 
 SOURCE = Source("drive.mcap", "ab" * 32, "stamps", "wheel_commands to joint_states", "youbot", "")
@@ -64,7 +65,7 @@ def test_a_robot_takes_its_result_and_another_robot_refuses_it(tmp_path: Path) -
 
 def test_what_the_robot_has_no_parameter_for_is_reported_and_does_not_count_beside_parameters() -> None:
     missed = undetermined(Unknown("missed", "kg", unexcited="no change of speed"))
-    beside = Finding("base.friction.missed_inertia_x", missed)
+    beside = named_finding("base.friction.missed_inertia_x", missed)
     found = result(identified("x"), beside)
     assert found.complete
     assert list(found.parameters()) == ["robot.robot_id", f"{DELAY}x"]
@@ -76,7 +77,7 @@ def test_what_the_robot_has_no_parameter_for_is_reported_and_does_not_count_besi
 
 def test_a_stage_without_data_counts_only_where_it_was_asked_for() -> None:
     nothing = undetermined(Unknown("xi", "N s/m"), Reason(Kind.NOT_MEASURED, "no wheel effort"))
-    friction = Finding("robot.base.friction.viscous_x", nothing)
+    friction = named_finding("robot.base.friction.viscous_x", nothing)
     of_stage = {friction.name: "base_friction", f"{DELAY}x": "delay"}
     both = (identified("x"), friction)
     missing = {"base_friction": "no wheel effort"}
@@ -89,7 +90,8 @@ def test_a_response_without_the_dead_time_of_every_axis_is_not_written() -> None
     names = [f"robot.base.response.{name}" for name in ("lag", "dead_time_x", "dead_time_y", "dead_time_yaw")]
     response = [found_as(name, 0.1) for name in names]
     assert set(names) <= set(result(*response).parameters())
-    assert list(result(*response[:3], identified("x")).parameters()) == [
+    unknown = response[3].refused(Reason(Kind.TOO_WIDE, "too wide"))
+    assert list(result(*response[:3], unknown, identified("x")).parameters()) == [
         "robot.robot_id",
         "robot.base.delay.effective_x",
     ]
@@ -97,13 +99,14 @@ def test_a_response_without_the_dead_time_of_every_axis_is_not_written() -> None
 
 def test_a_value_outside_its_range_is_refused_with_all_others_of_its_fit(tmp_path: Path) -> None:
     coulomb, viscous = (
-        found_as(f"robot.arm.joint_1.friction.{name}", 99.0 * k) for k, name in ((1, "coulomb"), (0.001, "viscous"))
+        found_as(f"robot.arm.joint_1.friction.{name}", 99.0 * k, unit)
+        for k, name, unit in ((1, "coulomb", "N m"), (0.001, "viscous", "N m s/rad"))
     )
     found = result(*within_ranges((coulomb, viscous, identified("x"))))
     assert list(found.parameters()) == ["robot.robot_id", f"{DELAY}x"] and not found.complete
     verdicts = {found[one.name].estimate.verdict for one in (coulomb, viscous)}
     (verdict,) = verdicts
-    assert "coulomb is 99" in verdict and "outside the range" in verdict and "units" in verdict
+    assert "Coulomb torque of joint 1 is 99 N m" in verdict and "outside the range" in verdict and "units" in verdict
     write_result(tmp_path, found)
     load_robot(tmp_path / "result.yaml")
 

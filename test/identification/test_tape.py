@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from named_findings import named_estimates
 from scipy.stats import binom
 from stage_bags import nanoseconds, write_rows
 
@@ -19,7 +20,6 @@ from youbot_dynamics.identification.calibration import (
     standstill,
     tape_program,
 )
-from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._tape import FORWARD, SIDEWAYS, TURN
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase

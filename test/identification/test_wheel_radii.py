@@ -10,11 +10,11 @@ import pytest
 from acceptance_bags import bag_of_twin
 from calibration_runs import BASE, ROBOT, calibrated, drawn_run, drawn_tracker, track
 from friction_runs import multi_sine
+from named_findings import named_estimates
 
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.calibration import calibrate
 from youbot_dynamics.identification.calibration._fit import WHEELS, shrinkage
-from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.identification.result import write_result

@@ -11,6 +11,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from named_findings import named_finding
 from report_pages import Report, render
 
 from youbot_dynamics.errors import ResourceError
@@ -35,12 +36,12 @@ def refused(text: str) -> Reason:
 def delay(axis: str, value: float, half: float, reason: Reason | None = None, **details: float) -> Finding:
     name = f"robot.base.delay.effective_{axis}"
     estimate = Estimate(name, "s", value, half / 2.0, (value - half, value + half), reason)
-    return Finding(name, estimate, 960, f"commands of up to 0.2 in {axis}", details)
+    return named_finding(name, estimate, 960, f"commands of up to 0.2 in {axis}", details=details)
 
 
 def friction(name: str, value: float, half: float, **limits: float) -> Finding:
     estimate = judge(Unknown(name, "N s/m", **limits), value, half / 2.0, half)
-    return Finding(name, estimate, 5300, "wheel speeds of up to 9.1 rad/s")
+    return named_finding(name, estimate, 5300, "wheel speeds of up to 9.1 rad/s")
 
 
 DELAYS = (
@@ -214,8 +215,8 @@ def test_delays_are_shown_in_milliseconds_with_their_interval(text: str) -> None
 
 
 def test_long_times_are_told_in_seconds_and_ratios_without_a_unit() -> None:
-    slow = Finding("slow", Estimate("slow", "s", 713.0, 5.0, (703.0, 723.0)))
-    ratio = Finding("ratio", Estimate("ratio", "1", 0.861, 0.02, (0.82, 0.902)))
+    slow = named_finding("slow", Estimate("slow", "s", 713.0, 5.0, (703.0, 723.0)))
+    ratio = named_finding("ratio", Estimate("ratio", "1", 0.861, 0.02, (0.82, 0.902)))
     page = Page(render(with_findings(slow, ratio, stage="thermal")))
     assert page.row("slow")[1:4] == ["713", "703 to 723", "s"]
     assert page.row("ratio")[1:4] == ["0.861", "0.820 to 0.902", ""]
@@ -243,13 +244,14 @@ def test_a_value_at_its_bound_says_so(text: str) -> None:
     row = Page(text).row("robot.base.friction.viscous_y")
     assert row[4].startswith("\u2717 not identifiable at bound 0: the fit gives -0.4 \u00b10.9 N s/m")
     kept = judge(Unknown("x", "N", low=0.0, resolution=1.0), -0.1, 0.05, 0.1)
-    shown = Page(render(with_findings(Finding("x", kept), stage="thermal"))).row("x")
+    shown = Page(render(with_findings(named_finding("x", kept), stage="thermal"))).row("x")
     assert shown[1] == "0" and shown[4].startswith("\u2717 not identifiable at bound 0")
 
 
 def test_a_part_of_something_used_as_a_whole_says_so() -> None:
-    part = replace(delay("x", 0.1, 0.09, refused("too wide")), part_of="the response of the base")
-    row = Page(render(with_findings(part))).row("robot.base.delay.effective_x")
+    estimate = delay("x", 0.1, 0.09, refused("too wide")).estimate
+    part = named_finding("robot.base.response.lag", estimate, together=True)
+    row = Page(render(with_findings(part))).row("robot.base.response.lag")
     assert row[4].startswith("\u2717 not identifiable used as part of the response of the base: too wide")
 
 
@@ -264,7 +266,9 @@ def test_what_the_robot_has_no_parameter_for_stands_apart(text: str) -> None:
 
 
 def test_of_each_axis_one_delay_is_read_first_and_its_parts_are_folded_away() -> None:
-    parts = [Finding(f"robot.base.delay.{name}_x", delay("x", 0.1, 0.01).estimate) for name in ("dead_time", "lag")]
+    parts = [
+        named_finding(f"robot.base.delay.{name}_x", delay("x", 0.1, 0.01).estimate) for name in ("dead_time", "lag")
+    ]
     html = render(with_findings(delay("x", 0.15, 0.01), *parts))
     page = Page(html)
     assert "1 of 1 identified" in page.text
@@ -402,7 +406,7 @@ def test_words_from_outside_are_escaped() -> None:
     evil = "<script>alert('1')</script>&\"{style}@LIGHT@"
     path = comparison(evil, (OPEN_LOOP, FEEDBACK))
     estimate = Estimate(evil, evil, 1.0, 0.1, (0.9, 1.1), refused(evil))
-    finding = Finding(evil, estimate, valid_for=evil, details={evil: evil})
+    finding = named_finding(evil, estimate, valid_for=evil, details={evil: evil})
     hung = Correlation(evil, (evil,), np.eye(1), 1.0, evil, (evil,))
     drawn = replace(curve(evil, evil + "$\\frac$"), quantity=evil, modelled_is=evil, caption=evil)
     found = (StageResult("delay", (finding,), fits=(drawn,), correlations=(hung,)),)

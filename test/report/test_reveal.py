@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
+from named_findings import named_finding
+
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
 from youbot_dynamics.report import reveal
 
 
 def finding(name: str, value: float, half: float, reason: Reason | None = None) -> Finding:
-    return Finding(name, Estimate(name, "s", value, half / 2.0, (value - half, value + half), reason))
+    return named_finding(name, Estimate(name, "s", value, half / 2.0, (value - half, value + half), reason))
 
 
 FOUND = (

@@ -8,13 +8,13 @@ from functools import cache
 
 import numpy as np
 from delay_runs import PERIOD, REST, Run, estimates
+from named_findings import named_estimates
 from response_runs import ROBOT, excitation, true_loops
 from roller_drives import phases_of, twin_truth
 
 from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.trajectory import Trajectory, read_program
 from youbot_dynamics.identification.calibration._fit import WHEELS
-from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._poses import calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
 from youbot_dynamics.identification.comparison import path_errors, sample_poses

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from youbot_dynamics.errors import OutputError, printable
 from youbot_dynamics.files import place_to_write
-from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.finding import Finding, asked
 from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.report import Rows, shown
@@ -82,8 +82,7 @@ def print_findings(result: Result, by_hand: bool = False) -> None:
         if stage in result.missing:
             continue
         findings = result.of_stage(stage)
-        first = [finding for finding in findings if not finding.is_part_of_delay]
-        listed = first if by_hand else [finding for finding in first if finding.is_parameter] or first
+        listed = findings if by_hand else asked(findings)
         interval = "95 % interval" if by_hand else result.interval_is
         more = len(findings) - len(listed)
         remarks = [STAGES[stage].remark, f"{more} more findings: see the report" if more else ""]
@@ -113,9 +112,9 @@ def print_rows(title: str, shown: Rows, numbers: bool = False) -> None:
 
 
 def _row(finding: Finding) -> tuple[str, str, str, str, str]:
-    text = shown(finding)
+    text = shown(finding.estimate)
     interval = f"{text.low} to {text.high}" if text.low and text.high else "-"
     verdict = finding.estimate.verdict
     if finding.part_of and not finding.identified:
         verdict = f"used together with others; on its own {verdict}"
-    return text.name, text.value or "-", interval, text.unit, verdict
+    return finding.name, text.value or "-", interval, text.unit, verdict

@@ -6,6 +6,7 @@ import dataclasses
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,11 @@ from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.arm_friction import OF_BODY, ConsistentInertia, inertial_parameters
-from youbot_dynamics.identification.finding import BODIES, TWIST_ERROR
+from youbot_dynamics.identification.base_friction.stage import WHEEL_COULOMB, WHEEL_VISCOUS
+from youbot_dynamics.identification.body.stage import ACCELERATION, SPEED
+from youbot_dynamics.identification.delay.stage import DEAD_TIME, LAG
+from youbot_dynamics.identification.finding import BODIES, CASES, TWIST_ERROR, Row
+from youbot_dynamics.identification.response import stage as response
 from youbot_dynamics.identification.result import SCHEMA_VERSION, Result
 from youbot_dynamics.identification.thermal import HEAT_CONSTANTS
 from youbot_dynamics.parameter_file import write_parameters
@@ -109,7 +114,7 @@ def _parameter_files(
 ) -> dict[str, tuple[str, dict[str, Value], list[str]]]:
     """File name -> node pattern, parameters (empty if nothing was identified) and comments."""
     # Largest speed of each axis alone [m/s, m/s, rad/s]: reached, or wheel speed limit times geometry.
-    limits = {**_limits_of_wheels(result, robot), **_reached(result, "speed")}
+    limits = {**_limits_of_wheels(result, robot), **_reached(result, SPEED)}
     return {
         "mecanum_drive_controller.yaml": (
             "/**/mecanum_drive_controller",
@@ -125,14 +130,14 @@ def _parameter_files(
         ),
         "nav2_velocity_smoother.yaml": (
             "/**/velocity_smoother",
-            *_smoother(limits, _reached(result, "acceleration"), robot),
+            *_smoother(limits, _reached(result, ACCELERATION), robot),
         ),
     }
 
 
 # mecanum_drive_controller and the velocity smoother of Nav2
 
-_GEOMETRY = "robot.base.geometry"
+_GEOMETRY, _FRICTION = "base.geometry", "base.friction"
 _AXES = ("linear.x", "linear.y", "angular.z")
 _FLAT = 1e-6  # variance of z, roll and pitch of a base on a floor, as the node odometry publishes it
 _NO_ACCELERATIONS = "The largest accelerations of all axes are not known: no command exceeded what the base can do."
@@ -149,27 +154,26 @@ def _lever(robot: Robot) -> float:
     return geometry.half_length / geometry.lateral_factor + geometry.half_width
 
 
-def _reached(result: Result, kind: str) -> dict[str, float]:
-    """Axis -> largest "acceleration" [m/s2, rad/s2] or "speed" [m/s, rad/s], where a drive asked for more."""
-    values = {finding.name: finding.estimate.value for finding in result.findings if finding.identified}
-    names = {axis: f"base.limits.{kind}_{name}" for axis, name in zip(_AXES, ("x", "y", "yaw"), strict=True)}
-    return {axis: values[name] for axis, name in names.items() if name in values}
+def _reached(result: Result, limit: Row) -> dict[str, float]:
+    """Axis -> largest acceleration [m/s2, rad/s2] or speed [m/s, rad/s], where a drive asked for more."""
+    names = dict(zip(CASES["axis"], _AXES, strict=True))
+    return {names[one.row.of["axis"]]: one.estimate.value for one in result.of(limit) if one.identified}
 
 
 def _limits_of_wheels(result: Result, robot: Robot) -> dict[str, float]:
     """Axis -> its speed at the largest one of the wheels, with identified geometry."""
-    identified, better = result.parameters(), result.applied_to(robot)
-    if f"{_GEOMETRY}.wheel_radius" not in identified:
+    identified, better = result.parameters_of(_GEOMETRY), result.applied_to(robot)
+    if "wheel_radius" not in identified:
         return {}
     if better.base.geometry.wheel_distance > 0.0:
         rows = better.base.geometry.mecanum().inverse_matrix
         fastest = (robot.base.limits.wheel_speed / np.max(np.abs(rows), axis=0)).tolist()
-        return dict(zip(_AXES if f"{_GEOMETRY}.wheel_distance" in identified else _AXES[:2], fastest, strict=True))
+        return dict(zip(_AXES if "wheel_distance" in identified else _AXES[:2], fastest, strict=True))
     rim = robot.base.limits.wheel_speed * _mean_radius(better)
     limits = {"linear.x": rim}
-    if f"{_GEOMETRY}.lateral_factor" in identified:
+    if "lateral_factor" in identified:
         limits["linear.y"] = rim * better.base.geometry.lateral_factor
-    if f"{_GEOMETRY}.half_length" in identified:  # with half_width the pair that has the identified lever
+    if "half_length" in identified:  # with half_width the pair that has the identified lever
         limits["angular.z"] = rim / _lever(better)
     return limits
 
@@ -183,18 +187,18 @@ def _mecanum_controller(
 
     Source: ros2_controllers 6.9.0, src/mecanum_drive_controller.yaml and .cpp; robot_localization issue 246.
     """
-    identified, better = result.parameters(), result.applied_to(robot)
-    if f"{_GEOMETRY}.wheel_radius" not in identified or robot.base.geometry.wheel_distance > 0.0:
+    identified, better = result.parameters_of(_GEOMETRY), result.applied_to(robot)
+    if "wheel_radius" not in identified or robot.base.geometry.wheel_distance > 0.0:
         return {}, []
     values: dict[str, Value] = {"kinematics.wheels_radius": _mean_radius(better)}
     comments = [
         "Load it after your own parameters of the controller, which name the joints; rename the node if needed."
     ]
-    if f"{_GEOMETRY}.half_length" in identified:
+    if "half_length" in identified:
         values["kinematics.sum_of_robot_center_projection_on_X_Y_axis"] = _lever(better)
     else:
         comments.append("The sum of the half lengths is left out: the lever of turns was not identified.")
-    if f"{_GEOMETRY}.lateral_factor" in identified:
+    if "lateral_factor" in identified:
         factor = better.base.geometry.lateral_factor
         comments.append(
             f"The controller has no lateral factor: the base moves sideways at {factor:.4g} of the commanded"
@@ -203,7 +207,7 @@ def _mecanum_controller(
     for axis, limit in limits.items():
         values |= {f"{axis}.max_velocity": limit, f"{axis}.min_velocity": -limit}
     comments.append("Speed limits need version 6.8, or one of Jazzy or Kilted of mid-2026; older ones ignore them.")
-    accelerations = _reached(result, "acceleration")
+    accelerations = _reached(result, ACCELERATION)
     for axis, limit in accelerations.items():
         values |= {f"{axis}.max_acceleration": limit, f"{axis}.max_deceleration": -limit}
     comments += [] if len(accelerations) == len(_AXES) else [_NO_ACCELERATIONS]
@@ -269,16 +273,17 @@ def _nav2_parameters(result: Result) -> dict[str, Value]:
 
     Source: Nav2 plugin nav2_mppi_controller, navigation2 pull request 6154 (mid-2026).
     """
-    refused = {finding.name for finding in result.findings if not finding.identified}
-    identified = {finding.name: finding.estimate for finding in result.findings if finding.identified}
     delays: dict[str, Value] = {}
     for axis, velocity in (("x", "vx"), ("y", "vy"), ("yaw", "wz")):
-        lags = {"delay": f"base.delay.lag_{axis}", "response": "robot.base.response.lag"}
-        names = [f"robot.base.{stage}.dead_time_{axis}" for stage, lag in lags.items() if lag not in refused]
-        known = [name for name in names if name in identified]
+        known = [
+            finding.estimate
+            for dead_time, lag in ((DEAD_TIME, LAG), (response.DEAD_TIME, response.LAG))
+            for finding in result.of(dead_time.at(axis=axis))
+            if finding.identified and all(one.identified for one in result.of(lag.at(axis=axis)))
+        ]
         if known:
-            surest = min(known, key=lambda name: identified[name].standard_error)
-            delays[f"{_PLUGIN}.model_delay_{velocity}"] = identified[surest].value
+            surest = min(known, key=lambda estimate: estimate.standard_error)
+            delays[f"{_PLUGIN}.model_delay_{velocity}"] = surest.value
     return delays
 
 
@@ -319,25 +324,23 @@ def _joint_dynamics(result: Result, robot: Robot) -> dict[str, dict[str, float]]
     the base, xi_L R^2 / 4, since 4 d w / R = xi_L R w on a straight line. The sideways friction of the rollers is left
     out, because the wheels of the URDF are plain cylinders.
     """
-    identified = result.parameters()
-    alone = {finding.name: finding.estimate.value for finding in result.findings if finding.identified}
-    base, better = "base.friction.wheel", result.applied_to(robot).base
-    straight = better.friction.viscous_x * better.geometry.wheel_radius**2 / len(better.geometry.wheel_names)
-    dynamics: dict[str, dict[str, float]] = {}
+    better = result.applied_to(robot).base
+    corners, coulomb = better.geometry.wheel_names, better.friction.wheel_coulomb
+    straight = better.friction.viscous_x * better.geometry.wheel_radius**2 / len(corners)
+    dynamics: dict[str, dict[str, Any]] = {name: {} for name in (*robot.driver.arm_joints, *robot.driver.wheel_joints)}
     for k, name in enumerate(robot.driver.arm_joints):
-        prefix = f"robot.arm.joint_{k + 1}.friction"
-        pairs = (("damping", f"{prefix}.viscous"), ("friction", f"{prefix}.coulomb"))
-        dynamics[name] = {key: float(identified[of]) for key, of in pairs if of in identified}  # type: ignore[arg-type]
-    for name, corner in zip(robot.driver.wheel_joints, better.geometry.wheel_names, strict=True):
-        wheel = dynamics[name] = {}
-        if f"{base}_viscous_{corner}" in alone:
-            wheel["damping"] = max(0.0, alone[f"{base}_viscous_{corner}"])
-        elif "robot.base.friction.viscous_x" in identified:
-            wheel["damping"] = straight
-        if f"{base}_coulomb_{corner}" in alone:
-            wheel["friction"] = max(0.0, alone[f"{base}_coulomb_{corner}"])
-        elif "robot.base.friction.wheel_coulomb" in identified:
-            wheel["friction"] = better.friction.wheel_coulomb
+        found = result.parameters_of(f"arm.joint_{k + 1}.friction")
+        pairs = (("damping", "viscous"), ("friction", "coulomb"))
+        dynamics[name] = {key: found[of] for key, of in pairs if of in found}
+    found = result.parameters_of(_FRICTION)
+    for key, name, common, row in (
+        ("damping", "viscous_x", straight, WHEEL_VISCOUS),
+        ("friction", "wheel_coulomb", coulomb, WHEEL_COULOMB),
+    ):
+        values = dict.fromkeys(corners, common) if name in found else {}
+        values |= {one.row.of["wheel"]: max(0.0, one.estimate.value) for one in result.of(row) if one.identified}
+        for joint, corner in zip(robot.driver.wheel_joints, corners, strict=True):
+            dynamics[joint] |= {key: values[corner]} if corner in values else {}
     return {name: values for name, values in dynamics.items() if values}
 
 
@@ -426,13 +429,13 @@ def _mujoco_text(result: Result, robot: Robot, head: list[str]) -> str:
 
     Values of these motors that were not identified are those of the robot; the comment at the start lists them.
     """
-    parameters, better = result.parameters(), result.applied_to(robot)
+    better = result.applied_to(robot)
     actuator = ElementTree.Element("actuator")
     comments = list(head)
     motors, frictions = better.arm.motors(), better.arm.friction()
     for k, name in enumerate(robot.driver.arm_joints):
-        prefix = f"robot.arm.joint_{k + 1}."
-        identified = {full.rpartition(".")[2] for full in parameters if full.startswith(prefix)}
+        group = f"arm.joint_{k + 1}"
+        identified = {*result.parameters_of(f"{group}.friction"), *result.parameters_of(f"{group}.motor")}
         if not identified:
             continue
         element = _dcmotor(name, motors[k], frictions[k], identified)
@@ -457,14 +460,13 @@ def _mujoco_text(result: Result, robot: Robot, head: list[str]) -> str:
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-_MECHANICS = ("robot.base.geometry.", "robot.base.friction.", "robot.arm.")
-
-
 def _robot_text(
     result: Result, robot: Robot, written: list[Path], whole_robot: Callable[[Robot], str], head: list[str]
 ) -> str:
     """MJCF of the whole robot; "" if nothing of its mechanics was identified, or no such robot can be."""
-    identified = [name for name in result.parameters() if name.startswith(_MECHANICS)]
+    parameters = result.parameters()
+    mechanics = [one for one in result.findings if one.row.group in (_GEOMETRY, _FRICTION) or "joint" in one.row.of]
+    identified = [finding.name for finding in mechanics if finding.name in parameters]
     better = result.applied_to(robot)
     urdf = next((path for path in written if path.name == robot.arm.urdf_file().name), robot.arm.urdf_file())
     better = dataclasses.replace(better, arm=dataclasses.replace(better.arm, urdf=str(urdf.absolute())))

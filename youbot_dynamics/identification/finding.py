@@ -1,34 +1,109 @@
-"""Findings of an identification in one form for all stages: numbers with verdicts, curves, correlations."""
+"""Findings of an identification in one form for all stages: tables, numbers with verdicts, curves, correlations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.least_squares import Estimate, Fit, Reason, Whiteness
 from youbot_dynamics.robot import PREFIX
 
 # Names of products: the ConsistentInertia of the arm; RMS error (3,) of the twist of calibrated odometry
 BODIES = "arm_bodies"
 TWIST_ERROR = "twist_error"
+# What some of the keys in names stand for, in words; other keys, such as {joint}, have names of their own.
+CASES: Mapping[str, Mapping[str, str]] = {
+    "axis": {"x": "forward", "y": "sideways", "yaw": "in yaw"},
+    "wheel": {"fl": "front left", "fr": "front right", "rl": "rear left", "rr": "rear right"},
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a stage's table of findings: a number that it may find, or one for each axis, wheel, joint, ..."""
+
+    # Name with keys, such as "robot.arm.{joint}.friction.coulomb"; with "robot." it is a parameter of the robot.
+    pattern: str
+    unit: str  # or several, separated by commas, if it depends on what the keys stand for
+    words: str  # for people, with the same keys, such as "delay {axis}"
+    # Model that is used as a whole and contains this number, even if it is not identifiable on its own; "" for none
+    part_of: str = ""
+    needed: bool = False  # whether that model is not used without this number
+    optional: bool = False  # whether it may be listed only: then the robot's parameter stays as it is
+    folded: bool = False  # whether it is a part of another finding, shown after that
+    of: dict[str, str] = field(default_factory=dict)  # what the keys stand for, such as {"axis": "x"}
+
+    def at(self, **of: str) -> Row:
+        """The row of one axis, wheel, joint, ..., by its key."""
+        return replace(self, of=self.of | of)
+
+    @property
+    def key(self) -> str:
+        """Last part of the name, with keys."""
+        return self.pattern.rpartition(".")[2]
+
+    @property
+    def group(self) -> str:
+        """What the number belongs to, such as "base.friction" or "arm.joint_3.motor"."""
+        return self.pattern.removeprefix(f"{PREFIX}.").rpartition(".")[0].format(**self.of)
+
+    @property
+    def in_words(self) -> str:
+        """The words with those of its axis, wheel, joint, ..."""
+        cases = {key: CASES.get(key, {}).get(one, one.replace("_", " ")) for key, one in self.of.items()}
+        return self.words.format(**cases)
+
+
+class Table:
+    """All findings that a stage may give; it cannot give others."""
+
+    def __init__(self, *rows: Row) -> None:
+        self.rows = rows
+
+    def __getitem__(self, name: str) -> Row:
+        """Row of a number by the last part of its name, such as "wheel_coulomb_fl", with its axis, wheel, ...
+
+        Raises:
+            IdentificationError: the table has no such number.
+        """
+        for row in self.rows:
+            parts = re.sub(r"{(\w+)}", lambda key: f"(?P<{key[1]}>{'|'.join(CASES.get(key[1], ['.+']))})", row.key)
+            if found := re.fullmatch(parts, name):
+                return row.at(**found.groupdict())
+        raise IdentificationError("finding", got=name, expected=", ".join(row.key for row in self.rows))
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One estimated number."""
+    """One estimated number of a stage's table."""
 
-    # Of the robot parameter, such as "robot.base.friction.viscous_x"; without "robot." if the robot has no such
-    # parameter, as "base.friction.missed_inertia_x"
-    name: str
+    row: Row  # with what its keys stand for
     estimate: Estimate  # value, unit, standard error, interval and verdict
     samples: int = 0  # number of readings or rows used
     valid_for: str = ""  # range of the data, such as "wheel speeds of 0.2 to 9.1 rad/s"
     # Further numbers of this estimate, such as the gain of a delay
     details: Mapping[str, float | str] = field(default_factory=dict)
-    # Name of the model that was identified as a whole and contains this number; the number is then usable even if
-    # it is not identifiable on its own. "" for a number that stands alone.
-    part_of: str = ""
+    listed: bool = False  # whether an optional parameter is listed only
+    together: bool = False  # whether the model of which it is a part was identified as a whole
+
+    def __post_init__(self) -> None:
+        """Check the unit."""
+        if self.estimate.unit not in self.row.unit.split(", "):
+            raise IdentificationError(f"finding {self.name}", got=f"in {self.estimate.unit}", expected=self.row.unit)
+
+    @property
+    def name(self) -> str:
+        """Name in results, such as "robot.base.friction.viscous_x"; without "robot." if it is listed only."""
+        name = self.row.pattern.format(**self.row.of)
+        return name.removeprefix(f"{PREFIX}.") if self.listed else name
+
+    @property
+    def part_of(self) -> str:
+        """Name of the model in which the number is used, "" for a number that stands alone."""
+        return self.row.part_of if self.together else ""
 
     @property
     def identified(self) -> bool:
@@ -38,22 +113,22 @@ class Finding:
     @property
     def usable(self) -> bool:
         """Whether a relaunch should use the value: identified, or part of a model identified as a whole."""
-        return self.identified or bool(self.part_of)
-
-    def refused(self, reason: Reason) -> Finding:
-        """The same, not identifiable for a reason and not usable."""
-        return replace(self, estimate=self.estimate.refused(reason), part_of="")
-
-    @property
-    def is_part_of_delay(self) -> bool:
-        """Whether it is a dead time or a lag of a delay, shown after the one delay of an axis."""
-        owner, _, name = self.name.rpartition(".")
-        return owner.endswith("delay") and name.startswith(("dead_time", "lag"))
+        return self.identified or self.together
 
     @property
     def is_parameter(self) -> bool:
         """Whether the robot has a parameter of this name, so that a relaunch can use the value."""
-        return self.name.startswith(f"{PREFIX}.")
+        return self.row.pattern.startswith(f"{PREFIX}.") and not self.listed
+
+    def refused(self, reason: Reason) -> Finding:
+        """The same, not identifiable for a reason and not usable."""
+        return replace(self, estimate=self.estimate.refused(reason), together=False)
+
+
+def asked(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings of a stage that count and are shown first: parameters of the robot, or all if there are none."""
+    first = [finding for finding in findings if not finding.row.folded]
+    return [finding for finding in first if finding.is_parameter] or first
 
 
 _MOST_POINTS = 4000  # of a curve, about: one with twice as many keeps every second

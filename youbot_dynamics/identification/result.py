@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import platform
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +17,7 @@ import scipy
 from youbot_dynamics import __version__
 from youbot_dynamics.errors import IdentificationError, ParameterError
 from youbot_dynamics.files import write_atomically
-from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.finding import Finding, Row, asked
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, recorded_reason, with_unit
 from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.parameter_file import write_parameters
@@ -26,7 +25,6 @@ from youbot_dynamics.parameters import Parameter, Value
 from youbot_dynamics.robot import Robot, robot_from_values, robot_table, values_of
 
 SCHEMA_VERSION = 2
-_RESPONSE = "robot.base.response."  # numbers of one fit, which belong together
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,11 @@ class Result:
         """Finding by its name."""
         return {finding.name: finding for finding in self.findings}[name]
 
+    def of(self, row: Row) -> tuple[Finding, ...]:
+        """Findings of a row: of every axis, wheel, joint, ..., or of the one that it is `at`."""
+        alike = [finding for finding in self.findings if finding.row.pattern == row.pattern]
+        return tuple(one for one in alike if one.row.of | row.of == row.of | one.row.of)
+
     def of_stage(self, stage: str) -> tuple[Finding, ...]:
         """Findings of one stage."""
         return tuple(finding for finding in self.findings if self.stage_of[finding.name] == stage)
@@ -67,24 +70,23 @@ class Result:
     def complete(self) -> bool:
         """Whether every requested parameter was identified."""
         for stage in self.requested:
-            findings = self.of_stage(stage)
-            # If a stage has no robot parameters, all that is listed first counts.
-            counted = [finding for finding in findings if finding.is_parameter]
-            counted = counted or [finding for finding in findings if not finding.is_part_of_delay]
-            if stage in self.missing or not all(finding.usable for finding in counted):
+            if stage in self.missing or not all(finding.usable for finding in asked(self.of_stage(stage))):
                 return False
         return True
 
     def parameters(self) -> dict[str, Value]:
-        """Parameters for a relaunch: identified values, alone or as part of a whole, within the parameter's range.
+        """Parameters for a relaunch: identified values, alone or as part of a whole, within the parameter's range."""
+        return {"robot.robot_id": self.robot_id, **{finding.name: value for finding, value in self._written()}}
 
-        A response without the dead time of every axis is left out: beside a configured one it would mix two fits.
-        """
-        values: dict[str, Value] = {"robot.robot_id": self.robot_id}
-        values |= {finding.name: value for finding in self.findings if (value := _written(finding)) is not None}
-        if all(f"{_RESPONSE}dead_time_{axis}" in values for axis in ("x", "y", "yaw")):
-            return values
-        return {name: value for name, value in values.items() if not name.startswith(_RESPONSE)}
+    def parameters_of(self, group: str) -> dict[str, Value]:
+        """Those of a group, such as "arm.joint_3.motor", by the last part of their names."""
+        return {finding.row.key: value for finding, value in self._written() if finding.row.group == group}
+
+    def _written(self) -> list[tuple[Finding, Value]]:
+        """Parameters and their values, without a model that lacks a needed one: a configured one is of another fit."""
+        found = [(finding, _written(finding)) for finding in self.findings]
+        incomplete = {finding.row.part_of for finding, value in found if finding.row.needed and value is None}
+        return [(one, value) for one, value in found if value is not None and one.row.part_of not in incomplete]
 
     def applied_to(self, robot: Robot) -> Robot:
         """The same robot with the identified values."""
@@ -123,30 +125,28 @@ def within_ranges(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     A wrong unit or scale of a signal scales several values, of which some may remain within their ranges.
     """
     outside = {
-        _fit_of(finding): Reason(
+        finding.row.group: Reason(
             Kind.OUT_OF_RANGE,
-            f"{finding.name.rpartition('.')[2]} is {with_unit(f'{finding.estimate.value:.4g}', finding.estimate.unit)},"
+            f"{finding.row.in_words} is {with_unit(f'{finding.estimate.value:.4g}', finding.estimate.unit)},"
             " outside the range of this parameter: check the units and scales of the signals",
         )
         for finding in findings
         if finding.usable and finding.is_parameter and _written(finding) is None
     }
     return tuple(
-        finding.refused(outside[_fit_of(finding)]) if finding.usable and _fit_of(finding) in outside else finding
+        finding.refused(outside[finding.row.group]) if finding.usable and finding.row.group in outside else finding
         for finding in findings
     )
 
 
-def _fit_of(finding: Finding) -> str:
-    """Name of what a value belongs to, such as base.friction or arm.joint_3.motor."""
-    return finding.name.removeprefix("robot.").rpartition(".")[0]
-
-
 def _written(finding: Finding) -> Value | None:
     """Value for a parameter file; None if it is not usable, no robot parameter, or outside the range of this one."""
+    if not (finding.is_parameter and finding.usable):
+        return None
     # The joints of every arm have the same parameters, however many there are.
-    parameter = _parameters().get(re.sub(r"\.joint_\d+\.", ".joint_1.", finding.name))
-    if parameter is None or not finding.usable:
+    first = {key: "joint_1" if key == "joint" else one for key, one in finding.row.of.items()}
+    parameter = _parameters().get(finding.row.pattern.format(**first))
+    if parameter is None:
         return None
     try:
         return parameter.check(float(finding.estimate.value))
@@ -163,6 +163,7 @@ def _entry(finding: Finding) -> dict[str, Any]:
     estimate = finding.estimate
     return {
         "name": finding.name,
+        "words": finding.row.in_words,
         "value": _finite(estimate.value),
         "unit": estimate.unit,
         "standard_error": _finite(estimate.standard_error),
@@ -203,8 +204,8 @@ CHANGED, WITHIN, ONLY_BEFORE, ONLY_AFTER = "changed", "within error", "only befo
 class Change:
     """One number in two results, identified in at least one of them."""
 
-    before: Finding | None  # None if this result does not list it
-    after: Finding | None
+    before: Estimate | None  # by its name in the result; None if this result does not list it
+    after: Estimate | None
     difference: float = math.nan  # later minus earlier value; NaN unless both are identified
     # Half-width of the 95 % interval of the difference: root sum of squares of the half-widths towards each other.
     error: float = math.nan
@@ -223,7 +224,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change
     Raises:
         IdentificationError: an entry holds invalid numbers.
     """
-    old, new = ({entry["name"]: _finding(entry) for entry in result["parameters"]} for result in (before, after))
+    old, new = ({entry["name"]: _recorded(entry) for entry in result["parameters"]} for result in (before, after))
     compared = (_change(old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new]))
     return tuple(
         change
@@ -232,17 +233,17 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change
     )
 
 
-def _change(before: Finding | None, after: Finding | None) -> Change:
+def _change(before: Estimate | None, after: Estimate | None) -> Change:
     if before is None or after is None or not (before.identified and after.identified):
         return Change(before, after)
-    difference = after.estimate.value - before.estimate.value
-    lower, upper = sorted((before.estimate, after.estimate), key=lambda estimate: estimate.value)
+    difference = after.value - before.value
+    lower, upper = sorted((before, after), key=lambda estimate: estimate.value)
     return Change(
         before, after, difference, math.hypot(lower.interval[1] - lower.value, upper.value - upper.interval[0])
     )
 
 
-def _finding(entry: Mapping[str, Any]) -> Finding:
+def _recorded(entry: Mapping[str, Any]) -> Estimate:
     try:
         numbers = (entry["value"], entry["standard_error"], *entry["interval_95"])
         value, error, low, high = (math.nan if number is None else float(number) for number in numbers)
@@ -250,4 +251,4 @@ def _finding(entry: Mapping[str, Any]) -> Finding:
     except (TypeError, ValueError) as problem:
         got, thing = f"{type(problem).__name__}: {problem}", f"result, entry {entry['name']}"
         raise IdentificationError(thing, got=got, expected="JSON of youbot identify", remedy="fit again") from None
-    return Finding(entry["name"], Estimate(entry["name"], str(entry["unit"]), value, error, (low, high), reason))
+    return Estimate(entry["name"], str(entry["unit"]), value, error, (low, high), reason)

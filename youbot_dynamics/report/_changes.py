@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.least_squares import Estimate
 from youbot_dynamics.identification.result import CHANGED, ONLY_AFTER, ONLY_BEFORE, WITHIN, Change, changes
 from youbot_dynamics.report._page import page
 from youbot_dynamics.report._words import Rows, in_its_unit, shown
@@ -60,16 +60,16 @@ def _recordings(result: Mapping[str, Any]) -> set[str]:
 
 
 def _cells(change: Change) -> tuple[str, ...]:
-    finding = change.after or change.before
-    assert finding is not None
-    value, error = (in_its_unit(finding, number, change.error) for number in (change.difference, change.error))
+    estimate = change.after or change.before
+    assert estimate is not None
+    value, error = (in_its_unit(estimate, number, change.error) for number in (change.difference, change.error))
     difference = f"{'+' if change.difference > 0.0 else ''}{value} +- {error}" if value else ""
-    text = shown(finding)
-    return text.name, _side(change.before), _side(change.after), text.unit, difference, change.verdict
+    unit = shown(estimate).unit
+    return estimate.name, _side(change.before), _side(change.after), unit, difference, change.verdict
 
 
-def _side(finding: Finding | None) -> str:
-    if finding is None or not finding.identified:
-        return "not identified" if finding else "not estimated"
-    text = shown(finding)
+def _side(estimate: Estimate | None) -> str:
+    if estimate is None or not estimate.identified:
+        return "not identified" if estimate else "not estimated"
+    text = shown(estimate)
     return f"{text.value} ({text.low} to {text.high})"

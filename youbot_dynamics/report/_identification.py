@@ -16,8 +16,9 @@ import numpy as np
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.files import place_to_write, write_atomically, written_together
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison
+from youbot_dynamics.identification.delay.stage import EFFECTIVE
 from youbot_dynamics.identification.export import export_all
-from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
+from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult, asked
 from youbot_dynamics.identification.least_squares import ENOUGH, Whiteness, whiteness
 from youbot_dynamics.identification.pipeline import Identification
 from youbot_dynamics.identification.result import Result, versions, write_result
@@ -180,8 +181,9 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
         if stage in result.missing:
             table["missing"] = result.missing[stage]
         elif findings:
-            table["asked"], table["beside"] = _asked_and_beside(findings)
-            table["parts"] = [finding for finding in findings if finding.is_part_of_delay]
+            table["asked"], table["parts"] = asked(findings), [one for one in findings if one.row.folded]
+            shown_first = [*table["asked"], *table["parts"]]
+            table["beside"] = [finding for finding in findings if finding not in shown_first]
             all_facts = [facts(finding) for finding in findings]
             # Facts common to all findings appear once, below the table.
             shared = [fact for fact in all_facts[0] if len(findings) > 1 and all(fact in other for other in all_facts)]
@@ -191,12 +193,6 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
             continue
         tables.append(table)
     return tables
-
-
-def _asked_and_beside(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
-    first = [finding for finding in findings if not finding.is_part_of_delay]
-    asked = [finding for finding in first if finding.is_parameter] or first
-    return asked, [finding for finding in first if finding not in asked]
 
 
 # Fits: each model beside the measurement, and its residual.
@@ -289,11 +285,11 @@ def _counts(result: Result) -> list[str]:
     for stage, (title, _) in STAGES.items():
         findings = () if stage in result.missing else result.of_stage(stage)
         if findings:
-            asked, _ = _asked_and_beside(findings)
-            if all(finding.part_of == f"the {title}" for finding in asked):
+            counted = asked(findings)
+            if all(finding.part_of for finding in counted):
                 counts.append(f"the {title} as a whole")
                 continue
-            what = f"{sum(finding.identified for finding in asked)} of {len(asked)}"
+            what = f"{sum(finding.identified for finding in counted)} of {len(counted)}"
             counts.append(f"{what}{'' if any(' numbers' in count for count in counts) else ' numbers'} for the {title}")
     return [f"identified: {listed(counts)}"] if counts else []
 
@@ -302,14 +298,12 @@ def _delays(result: Result) -> list[str]:
     """The effective delays of the base."""
     delays: list[str] = []
     missing = []
-    for finding in result.findings:
-        if not finding.name.startswith(EFFECTIVE):
-            continue
-        axis = finding.name.removeprefix(EFFECTIVE)
+    for finding in result.of(EFFECTIVE):
+        axis = finding.row.of["axis"]
         if not finding.identified:
             missing.append(axis)
             continue
-        delay = shown(finding)
+        delay = shown(finding.estimate)
         lead = "" if delays else f"{result.interval_is} "
         delays.append(f"{minus(delay.value)} {delay.unit} in {axis} ({lead}{minus(delay.low)} to {minus(delay.high)})")
     clauses = [f"the base follows its commands after {listed(delays)}"] if delays else []
@@ -359,19 +353,17 @@ def reveal(result: Result, truth: Mapping[str, float]) -> Rows:
 
 
 def _cells(finding: Finding, truth: float) -> tuple[str, ...]:
-    text, (low, high) = shown(finding), finding.estimate.interval
+    text, (low, high) = shown(finding.estimate), finding.estimate.interval
     verdict = _REFUSED
     if finding.identified:
         beyond = max(low - truth, truth - high) / (high - low)
         verdict = _HIT if beyond <= 0.0 else f"miss by {100.0 * beyond:.2g} % of the interval's width"
     value = text.value if text.low else ""
-    true = in_its_unit(finding, truth, 0.5 * (high - low))
-    return text.name, value, f"{text.low} to {text.high}", true, text.unit, verdict
+    true = in_its_unit(finding.estimate, truth, 0.5 * (high - low))
+    return finding.name, value, f"{text.low} to {text.high}", true, text.unit, verdict
 
 
-EFFECTIVE = "robot.base.delay.effective_"
 _TILES = 5  # numbers shown
-_DIFFERENCE = "_error_"  # in the name of a wheel's deviation from the mean
 
 
 def opening(result: Result, warnings: Sequence[str], result_file: str, robot: str = "--robot real") -> dict[str, Any]:
@@ -385,16 +377,13 @@ def opening(result: Result, warnings: Sequence[str], result_file: str, robot: st
 
 
 def _highlights(result: Result) -> list[Finding]:
-    """Choose up to five identified robot parameters: the effective delays, then one of each stage in turn."""
-    parameters = [
-        finding
-        for finding in result.findings
-        if finding.identified
-        and finding.is_parameter
-        and not finding.is_part_of_delay
-        and _DIFFERENCE not in finding.name
-    ]
-    first = [finding for finding in parameters if finding.name.startswith(EFFECTIVE)]
+    """Choose up to five identified robot parameters: the effective delays, then one of each stage in turn.
+
+    No part of a delay, and no value of a single wheel.
+    """
+    identified = [finding for finding in result.findings if finding.identified and finding.is_parameter]
+    parameters = [finding for finding in identified if not finding.row.folded and "wheel" not in finding.row.of]
+    first = [finding for finding in result.of(EFFECTIVE) if finding in parameters]
     turns = deque(deque(finding for finding in result.of_stage(stage) if finding in parameters) for stage in STAGES)
     while turns and len(first) < _TILES:
         stage = turns.popleft()
@@ -429,9 +418,9 @@ def _next(result: Result, result_file: str, robot: str) -> tuple[str, str]:
     if len(values) > 1:  # more than the robot's name
         command = f"youbot bringup {robot} --result-file {shlex.quote(result_file)}"
         other = " (--robot mock for the simulated robot)" if robot == "--robot real" else ""
-        delays = [finding for finding in result.findings if finding.name.startswith(EFFECTIVE)]
-        lacking = [finding.name.rpartition("_")[2] for finding in delays if not finding.usable]
-        if 0 < len(lacking) < len(delays) and "robot.base.response.dead_time_x" not in values:
+        delays = result.of(EFFECTIVE)
+        lacking = [finding.row.of["axis"] for finding in delays if not finding.usable]
+        if 0 < len(lacking) < len(delays) and not result.parameters_of("base.response"):
             other += f"; {listed(lacking)}, whose delay is unknown, will use the mean of the others or a configured one"
         return f"Drive with these values{other}:", command
     if result.requested and {"arm_friction", "thermal"}.issuperset(result.requested):

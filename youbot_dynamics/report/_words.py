@@ -1,4 +1,4 @@
-"""Findings as text: convenient units, meaningful digits."""
+"""Findings and estimates as text: convenient units, meaningful digits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from youbot_dynamics.identification.finding import Finding
+from youbot_dynamics.identification.least_squares import Estimate
 
 _NOT_AVAILABLE = "\u2013"
 _HUGE = 1e7  # larger numbers are too long for a table
@@ -14,9 +15,8 @@ _MILLI = 1.0  # [s] shorter times are shown in milliseconds
 
 
 class Shown(NamedTuple):
-    """A finding as text."""
+    """An estimate as text."""
 
-    name: str  # as in result.json and in the parameter file
     value: str  # digits according to its interval, "" if there is none
     low: str  # lower end of the 95 % interval, "" if there is none
     high: str  # upper end
@@ -32,23 +32,21 @@ class Rows(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def shown(finding: Finding) -> Shown:
-    """Name, value and interval of a finding as text, with a plain hyphen for minus."""
-    estimate = finding.estimate
+def shown(estimate: Estimate) -> Shown:
+    """Value and interval of an estimate as text, with a plain hyphen for minus."""
     half = 0.5 * (estimate.interval[1] - estimate.interval[0])
-    value, low, high = (in_its_unit(finding, number, half) for number in (estimate.value, *estimate.interval))
-    return Shown(finding.name, value, low, high, _unit(finding)[1])
+    value, low, high = (in_its_unit(estimate, number, half) for number in (estimate.value, *estimate.interval))
+    return Shown(value, low, high, _unit(estimate)[1])
 
 
-def in_its_unit(finding: Finding, value: float, half: float) -> str:
-    """Format a value in the unit in which a finding is shown, with digits according to a half-width."""
-    scale, _ = _unit(finding)
+def in_its_unit(estimate: Estimate, value: float, half: float) -> str:
+    """Format a value in the unit in which an estimate is shown, with digits according to a half-width."""
+    scale, _ = _unit(estimate)
     return rounded(scale * value, scale * half)
 
 
-def _unit(finding: Finding) -> tuple[float, str]:
-    """Factor and name of the unit in which a finding is shown."""
-    estimate = finding.estimate
+def _unit(estimate: Estimate) -> tuple[float, str]:
+    """Factor and name of the unit in which an estimate is shown."""
     small = estimate.unit == "s" and not abs(estimate.value) >= _MILLI
     return (1e3, "ms") if small else (1.0, estimate.unit if estimate.unit != "1" else "")
 

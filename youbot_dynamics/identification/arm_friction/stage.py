@@ -17,8 +17,16 @@ from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._rivals import identify_arm_friction
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay, torque_starts
-from youbot_dynamics.identification.finding import BODIES, Correlation, Finding, FitCurve, StageResult
-from youbot_dynamics.identification.least_squares import Kind, Reason, Unknown, too_little, undetermined, whiteness
+from youbot_dynamics.identification.finding import BODIES, Correlation, Finding, FitCurve, Row, StageResult, Table
+from youbot_dynamics.identification.least_squares import (
+    Estimate,
+    Kind,
+    Reason,
+    Unknown,
+    too_little,
+    undetermined,
+    whiteness,
+)
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.signals import RecordedArm, recorded_arm
 from youbot_dynamics.identification.stages import Taken, within_an_hour
@@ -26,7 +34,23 @@ from youbot_dynamics.robot import Robot
 
 STAGE = "arm_friction"
 
-_PARAMETERS = ("coulomb", "viscous")  # fitted together with the bodies; sigma0 and sigma1 come from reversals
+_COEFFICIENTS = (
+    Row("robot.arm.{joint}.friction.coulomb", "N m", "Coulomb torque of {joint}"),
+    Row("robot.arm.{joint}.friction.viscous", "N m s/rad", "viscous friction of {joint}"),
+    Row("arm.{joint}.friction.stribeck", "N m", "extra friction of {joint} at low speed"),
+    Row("arm.{joint}.friction.offset", "N m", "offset of the efforts of {joint}"),
+)
+_BRISTLES = (
+    Row("robot.arm.{joint}.friction.sigma0", "N m/rad", "stiffness of the bristles of {joint}"),
+    Row("robot.arm.{joint}.friction.sigma1", "N m s/rad", "damping of the bristles of {joint}"),
+)
+_TOTAL = Row("arm.{joint}.friction.total_at_{speed}", "N m", "friction of {joint} at {speed} rad/s")
+_LOAD = Row("arm.{joint}.friction.load_coefficient", "1", "friction of {joint} over its load")
+_UNLOADED = Row("arm.{joint}.friction.unloaded_coulomb", "N m", "Coulomb torque of {joint} without load")
+_DELAY = Row("arm.{joint}.torque_delay", "s", "delay from torque to motion of {joint}")
+_BODY = Row("arm.bodies.{parameter}_change", "kg, kg m, kg m2", "change of {parameter} from the robot file")
+FINDINGS = Table(*_COEFFICIENTS, *_BRISTLES, _TOTAL, _LOAD, _UNLOADED, _DELAY, _BODY)
+
 _FEWEST_FOR_BODIES = 200  # windows, 20 s of one joint sliding
 # Factors between the efforts and the torques of the links in the robot file: beyond the first no load or scatter of
 # torque constants explains the efforts, beyond the second the friction of the joint is refused.
@@ -77,15 +101,16 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         findings += _joint_findings(identification[name], name)
         loaded = load_friction(identification, name)
         details = {"error_without": loaded.held_out[0], "error_with": loaded.held_out[1]}
-        for estimate in (loaded.load, loaded.coulomb) if loaded.load.identified else (loaded.load,):
-            findings.append(Finding(f"arm.{name}.friction.{estimate.name}", estimate, details=details))
+        findings.append(Finding(_LOAD.at(joint=name), loaded.load, details=details))
+        if loaded.load.identified:
+            findings.append(Finding(_UNLOADED.at(joint=name), loaded.coulomb, details=details))
         bristles = fit_bristles(signals, identification, name)
-        for estimate in (bristles.sigma0, bristles.sigma1):
+        for row, estimate in zip(_BRISTLES, (bristles.sigma0, bristles.sigma1), strict=True):
             details = {"reversals": float(bristles.reversals)}
-            findings.append(Finding(_parameter(name, estimate.name), estimate, bristles.reversals, "", details))
+            findings.append(Finding(row.at(joint=name), estimate, bristles.reversals, "", details))
         findings += _torque_delay([recording.part.arm for recording in used], k, name)
     findings += [
-        Finding(f"arm.bodies.{estimate.name}", estimate, 0 if identification.fit is None else identification.fit.rows)
+        Finding(FINDINGS[estimate.name], estimate, 0 if identification.fit is None else identification.fit.rows)
         for estimate in identification.inertial
     ]
     findings = _without_wrong_efforts(identification, findings)
@@ -119,15 +144,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     )
 
 
-def _parameter(joint: str, quantity: str) -> str:
-    return f"robot.arm.{joint}.friction.{quantity}"
-
-
 def _refused(joint: str, reason: Reason) -> tuple[Finding, ...]:
-    units = (("coulomb", "N m"), ("viscous", "N m s/rad"), ("sigma0", "N m/rad"), ("sigma1", "N m s/rad"))
-    return tuple(
-        Finding(_parameter(joint, quantity), undetermined(Unknown(quantity, unit), reason)) for quantity, unit in units
-    )
+    rows = (*_COEFFICIENTS[:2], *_BRISTLES)
+    return tuple(Finding(row.at(joint=joint), undetermined(Unknown(row.key, row.unit), reason)) for row in rows)
 
 
 def _joint_findings(fitted: JointFit, joint: str) -> list[Finding]:
@@ -135,37 +154,42 @@ def _joint_findings(fitted: JointFit, joint: str) -> list[Finding]:
     slow, fast = fitted.speeds
     valid = f"joint speeds of {slow:.2g} to {fast:.2g} rad/s" if fitted.windows else ""
     details = {"explained": fitted.explained}
-    findings = []
-    for estimate in (*fitted.estimates, *fitted.totals):
-        quantity = estimate.name.removeprefix(f"{joint}_")
-        name = _parameter(joint, quantity) if quantity in _PARAMETERS else f"arm.{joint}.friction.{quantity}"
-        findings.append(Finding(name, estimate, fitted.windows, valid, details))
-    return findings
+    rows = {f"{joint}_{row.key}": row.at(joint=joint) for row in _COEFFICIENTS}
+    found = [(rows[estimate.name], estimate) for estimate in fitted.estimates]
+    speeds = [_TOTAL.at(joint=joint, speed=f"{speed:.3g}") for speed in fitted.total_speeds]
+    found += zip(speeds, fitted.totals, strict=True)
+    return [Finding(row, estimate, fitted.windows, valid, details) for row, estimate in found]
 
 
 def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Finding]:
     """Delay from the commanded torque of a joint to its motion; empty without torque commands."""
     if all(arm.torque_commands is None for arm in arms):
         return []
-    name, unknown = f"arm.{joint}.torque_delay", Unknown("torque_delay", "s")
+    row, unknown = _DELAY.at(joint=joint), Unknown(_DELAY.key, _DELAY.unit)
     starts = [start for arm in arms for start in torque_starts(arm, k)]
     try:
         result = estimate_torque_delay(starts)
     except IdentificationError as problem:
-        return [Finding(name, undetermined(unknown, too_little(problem)))]
+        return [Finding(row, undetermined(unknown, too_little(problem)))]
     delay = result.delay
     if not delay.identified:
         # The fit is linearised about a delay that the data do not support, so its interval is meaningless too.
         delay = undetermined(unknown, delay.reason)
-    return [Finding(name, delay, result.fit.rows, "", {"starts": float(result.starts)})]
+    return [Finding(row, delay, result.fit.rows, "", {"starts": float(result.starts)})]
+
+
+def _scales(identification: ArmFriction) -> dict[str, Estimate]:
+    """Scale of the efforts of each joint, relative to the joint with the largest torques."""
+    names = (identification.model.joint_names[row.joint] for row in identification.rows)
+    return dict(zip(names, identification.readings[:-1], strict=False))  # there are none without a fit
 
 
 def _efforts(identification: ArmFriction) -> str:
     """Note on the efforts: scales relative to the joint with the largest torques, and their delay."""
-    *scales, delay = identification.readings
+    delay = identification.readings[-1]
     deviations = [
-        f"{scale.name.removesuffix('_scale')} {100.0 * scale.value:+.1f} +- {100.0 * scale.standard_error:.1f} %"
-        for scale in scales
+        f"{joint} {100.0 * scale.value:+.1f} +- {100.0 * scale.standard_error:.1f} %"
+        for joint, scale in _scales(identification).items()
         if np.isfinite(scale.value)
     ]
     if np.isfinite(delay.value):
@@ -184,10 +208,10 @@ def _wrong_scales(identification: ArmFriction) -> list[str]:
     if _wrong(scale):
         return [whole]
     warnings = [
-        f"efforts of {reading.name.removesuffix('_scale')} are {100.0 * reading.value:+.0f} % off, relative to those "
-        "of the joint with the largest: check the torque constants and gear ratios of both"
-        for reading in identification.readings[:-1]
-        if abs(reading.value) > FAR
+        f"efforts of {joint} are {100.0 * relative.value:+.0f} % off, relative to those of the joint with the largest: "
+        "check the torque constants and gear ratios of both"
+        for joint, relative in _scales(identification).items()
+        if abs(relative.value) > FAR
     ]
     if not 1.0 / _SUSPECT < scale < _SUSPECT:
         warnings.append(whole)
@@ -233,8 +257,8 @@ def _effort_scales(identification: ArmFriction) -> tuple[float, dict[str, float]
     largest, scale = next(iter(lifting.items()))
     if min(lifting.values()) > _WRONG or max(lifting.values()) < 1.0 / _WRONG:
         return scale, dict.fromkeys(scales, scale)
-    relative = {reading.name.removesuffix("_scale"): 1.0 + reading.value for reading in identification.readings[:-1]}
-    relative = {name: value for name, value in relative.items() if math.isfinite(value)}
+    found = _scales(identification).items()
+    relative = {joint: 1.0 + one.value for joint, one in found if math.isfinite(one.value)}
     overall = scale / relative.get(largest, 1.0)
     scales = {name: overall * relative.get(name, 1.0) for name in scales}
     return overall, scales | {name: identification.link_factors[name][0] for name in _weightless(identification)}
@@ -244,9 +268,9 @@ def _without_wrong_efforts(identification: ArmFriction, findings: Sequence[Findi
     """The findings with those of joints refused whose efforts are `_WRONG` times too large or too small."""
     (_, scales), checked = _effort_scales(identification), []
     for finding in findings:
-        scale = scales.get(finding.name.removeprefix("robot.").split(".")[1], 1.0)
-        of_time = finding.name.endswith("torque_delay")  # right in any unit of the efforts
-        if finding.identified and not of_time and _wrong(scale):
+        scale = scales.get(finding.row.of.get("joint", ""), 1.0)
+        # A time is right in any unit of the efforts.
+        if finding.identified and finding.row.unit != _DELAY.unit and _wrong(scale):
             reason = Reason(
                 Kind.WRONG_SIGNALS,
                 f"the efforts are {scale:.2g} times what the links in the robot file need: check their "

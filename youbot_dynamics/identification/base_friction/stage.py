@@ -23,15 +23,28 @@ from youbot_dynamics.identification.base_friction._fit import (
 )
 from youbot_dynamics.identification.base_friction._rows import FrictionModel, friction_rows
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals, recorded_wheel_signals
-from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
+from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import BlockSums, Estimate, Kind, Reason, Rows, merge, whiteness
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.robot import Robot
 
 STAGE = "base_friction"
-# Estimates that are robot parameters; the remaining unknowns keep the friction unbiased and are reported separately.
-_PARAMETERS = ("viscous_x", "viscous_y", "roller_coulomb", "wheel_coulomb")
+WHEEL_COULOMB = Row("base.friction.wheel_coulomb_{wheel}", "N m", "Coulomb torque of the {wheel} wheel")
+WHEEL_VISCOUS = Row("base.friction.wheel_viscous_{wheel}", "N m s", "viscous friction of the {wheel} wheel")
+_FORCE = Row("base.friction.constant_force_{axis}", "N, N m", "force {axis} that does not depend on the motion")
+FINDINGS = Table(
+    Row("robot.base.friction.viscous_x", "N s/m", "viscous friction forward"),
+    Row("robot.base.friction.viscous_y", "N s/m", "viscous friction sideways"),
+    Row("robot.base.friction.roller_coulomb", "N", "Coulomb force of the rollers of a wheel"),
+    Row("robot.base.friction.wheel_coulomb", "N m", "Coulomb torque of a wheel"),
+    *(WHEEL_COULOMB, WHEEL_VISCOUS),
+    # The others keep the friction unbiased.
+    Row("base.friction.missed_inertia_{axis}", "kg, kg m2", "inertia {axis} beyond that of the robot file"),
+    Row("base.friction.missed_impulse_{axis}", "kg s, kg m2 s", "effort {axis} out of phase with the commands"),
+    _FORCE,
+    Row("base.friction.{coefficient}_over_mass", "1/s, m/s2, m2/s2", "{coefficient} over the effective mass"),
+)
 # Coulomb torques that differ between the wheels, by motors or loads, would be taken for rollers or viscous friction if
 # all wheels had the same torque. These coefficients come from the fit with a torque for each wheel.
 _FROM_WHEEL_FIT = ("viscous_x", "viscous_y", "roller_coulomb")
@@ -154,7 +167,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     fitted_estimates = () if friction.fit is None else friction.fit.estimates
     missed_effects = [_refuse_recording_effect(estimate) for estimate in fitted_estimates[model.coefficients :]]
     warnings, wrong = _wrong_scale(fitted_estimates, model)
-    wheel_estimates = [estimate for estimate in wheel_friction.estimates if estimate.name.startswith("wheel_")]
+    wheel_estimates = [estimate for estimate in wheel_friction.estimates if "wheel" in FINDINGS[estimate.name].of]
     coefficients = [
         wheel_friction[estimate.name] if estimate.identified and estimate.name in _FROM_WHEEL_FIT else estimate
         for estimate in friction.estimates
@@ -184,14 +197,14 @@ def _wrong_scale(estimates: Iterable[Estimate], model: FrictionModel) -> tuple[l
     """
     warnings, reason = [], None
     inertia = effective_inertia(model.base, model.mass, model.yaw_inertia, model.wheel_inertia)
-    effective = {f"missed_inertia_{axis}": float(inertia[k, k]) for k, axis in enumerate("xy")}
+    effective = {f"missed_inertia_{axis}": (axis, float(inertia[k, k])) for k, axis in enumerate("xy")}
     for estimate in estimates:
         share = estimate.value / model.mass
         error = _CLEAR * estimate.standard_error / model.mass
         if estimate.name in effective and (share - error > _HEAVIEST or share + error < _LIGHTEST):
-            known = effective[estimate.name]
+            axis, known = effective[estimate.name]
             shown = (
-                f"along {estimate.name[-1]}, efforts and accelerations show {known + estimate.value:.3g} kg, but the "
+                f"along {axis}, efforts and accelerations show {known + estimate.value:.3g} kg, but the "
                 f"robot file has {known:.3g} kg, wheels and rotors included"
             )
             warnings.append(
@@ -206,7 +219,7 @@ def _wrong_scale(estimates: Iterable[Estimate], model: FrictionModel) -> tuple[l
 
 def _refuse_recording_effect(estimate: Estimate) -> Estimate:
     """Refuse a missed inertia, missed impulse or constant force (`FrictionModel`): it belongs to the recording."""
-    reason = _CONSTANT if estimate.name.startswith("constant_force") else _NOT_A_PARAMETER
+    reason = _CONSTANT if FINDINGS[estimate.name].pattern == _FORCE.pattern else _NOT_A_PARAMETER
     return estimate.refused_if_identified(reason)
 
 
@@ -214,11 +227,8 @@ def _findings(friction: BaseFriction, estimates: Iterable[Estimate], fastest: fl
     """Findings of a fit, robot parameters first."""
     rows = 0 if friction.fit is None else friction.fit.rows
     valid = f"wheel speeds of up to {fastest:.3g} rad/s" if rows else ""
-    ordered = sorted(estimates, key=lambda estimate: estimate.name not in _PARAMETERS)
-    return tuple(
-        Finding(f"{'robot.' * (estimate.name in _PARAMETERS)}base.friction.{estimate.name}", estimate, rows, valid)
-        for estimate in ordered
-    )
+    findings = [Finding(FINDINGS[estimate.name], estimate, rows, valid) for estimate in estimates]
+    return tuple(sorted(findings, key=lambda finding: not finding.is_parameter))
 
 
 def _curves(friction: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[FitCurve, ...]:

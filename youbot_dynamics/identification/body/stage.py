@@ -14,14 +14,21 @@ import numpy as np
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.body._fit import KINDS, BodyAxis, combined, identify_axis
 from youbot_dynamics.identification.body._mounting import mounting, on_the_base, with_errors
-from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
+from youbot_dynamics.identification.delay.stage import DEAD_TIME, EFFECTIVE, LAG
+from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.reading import ONE_WAY, Opened, find_wheel_states
 from youbot_dynamics.identification.signals import base_signals, body_signals
 from youbot_dynamics.identification.stages import DRAWN, Taken
 from youbot_dynamics.robot import Robot
 
-_DELAYS = ("effective", "dead_time", "lag")
-_LIMITS = KINDS[-2:]
+ACCELERATION = Row("base.limits.acceleration_{axis}", "m/s2, rad/s2", "largest acceleration {axis}")
+SPEED = Row("base.limits.speed_{axis}", "m/s, rad/s", "largest speed {axis}")
+FINDINGS = Table(
+    *(EFFECTIVE, DEAD_TIME, LAG),
+    Row("base.body.gain_{axis}", "1", "motion over command {axis}"),
+    Row("base.body.dead_band_{axis}", "m/s, rad/s", "largest command without effect {axis}"),
+    *(ACCELERATION, SPEED),
+)
 _WHEEL_PERIOD = 0.05  # time between the readings of wheels that are used [s]; means over 1.2 s need no more
 _LONGEST = 300.0  # part of a recording of wheels that is used [s]
 
@@ -96,7 +103,7 @@ def _has_wheels(opened: Opened, robot: Robot) -> bool:
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Response of each axis, from all recordings together."""
     parts: list[_BodyPart] = [recording.part for recording in taken]
-    limits = [finding for axis in _combined(parts) for finding in _findings(axis, _LIMITS)]
+    limits = [finding for axis in _combined(parts) for finding in _findings(axis, KINDS[-2:])]
     response = [
         finding
         for axis in _combined([part for part in parts if not part.wheels])
@@ -104,7 +111,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     ]
     if not response and not any(finding.identified for finding in limits):
         reached = ", ".join(
-            f"{finding.estimate.name} {finding.estimate.interval[0]:.3g} {finding.estimate.unit}"
+            f"{finding.row.in_words} {finding.estimate.interval[0]:.3g} {finding.estimate.unit}"
             for finding in limits
             if finding.estimate.interval[0] > 0.0
         )
@@ -124,12 +131,9 @@ def _findings(axis: BodyAxis, kinds: Sequence[str]) -> list[Finding]:
     valid = f"commands of up to {axis.fastest:.3g} in SI units of the axis" if axis.fastest else ""
     findings = []
     for kind in kinds:
-        estimate = replace(axis[kind], name=f"{kind}_{axis.channel}")
-        # Dead time and lag are additional to the effective delay: it is no failure if they cannot be separated.
-        parameter = kind == "effective" or (kind in _DELAYS and estimate.identified)
-        group = "base.limits" if kind in _LIMITS else "base.delay" if kind in _DELAYS else "base.body"
-        group = "robot.base.delay" if parameter else group
-        findings.append(Finding(f"{group}.{estimate.name}", estimate, axis.samples, valid))
+        row, estimate = FINDINGS[f"{kind}_{axis.channel}"], axis[kind]
+        listed = row.optional and not estimate.identified  # no failure: dead time and lag are not requested
+        findings.append(Finding(row, estimate, axis.samples, valid, listed=listed))
     return findings
 
 

@@ -20,17 +20,16 @@ from scipy.special import chdtri, ndtri
 from youbot_dynamics.arrays import Indices, Vector, array, number, read_only
 from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.errors import InputError, RecordingError
+from youbot_dynamics.identification.calibration._findings import geometry_findings
 from youbot_dynamics.identification.calibration._fit import (
     CREEP,
     LATERAL_FACTOR,
     LEVER,
-    LEVER_IN_WORDS,
     LIKELY,
     RADIUS,
     Calibration,
 )
 from youbot_dynamics.identification.calibration._model import Guess, lever, odometry, ratios
-from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._start import NO_FACTOR
 from youbot_dynamics.identification.finding import Finding
@@ -271,11 +270,7 @@ def tape_findings(legs: Sequence[TapeLeg], robot: Robot) -> tuple[Finding, ...]:
     """Findings of `calibrate_by_tape` by their names in a result."""
     geometry = robot.base.geometry
     calibration = calibrate_by_tape(legs, geometry.mecanum())
-    whole = LEVER_IN_WORDS if calibration[LEVER].identified else ""
-    return tuple(
-        Finding(name, estimate, len(legs), part_of=whole if estimate.name in ("half_length", "half_width") else "")
-        for name, estimate in named_estimates(calibration, geometry).items()
-    )
+    return tuple(geometry_findings(calibration, geometry, len(legs)))
 
 
 def tape_program(kind: str, amount: float, base: Base, dt: float = 0.02) -> Program:

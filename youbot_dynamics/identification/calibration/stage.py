@@ -7,13 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.identification.calibration._fit import (
-    LEVER,
-    LEVER_IN_WORDS,
-    Calibration,
-)
+from youbot_dynamics.identification.calibration._findings import FINDINGS as FINDINGS
+from youbot_dynamics.identification.calibration._findings import PHASE_ERROR, ROLLER_PHASE, geometry_findings
+from youbot_dynamics.identification.calibration._fit import LEVER, Calibration
 from youbot_dynamics.identification.calibration._model import odometry_errors
-from youbot_dynamics.identification.calibration._names import named_estimates
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
 from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
@@ -25,7 +22,6 @@ from youbot_dynamics.robot import Robot
 from youbot_dynamics.robot_base import WHEELS
 
 STAGE = "calibration"
-_PREFIX = "base.geometry"
 _SPAN = 2.0  # [s] over which the error of odometry is measured
 _OWN = 0.0003  # [m] RMS error over `_SPAN` below which poses were computed from the wheels: slip alone causes more
 _OWN_POSES = Reason(
@@ -60,7 +56,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     used: list[CalibrationSignals] = [recording.part for recording in recordings]
     geometry = robot.base.geometry
     fitted = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
-    part_of, products = "", {}
+    products = {}
     if fitted.calibration.wiring:
         notes.append(_MISWIRED)
     if fitted.calibration[LEVER].identified:
@@ -68,15 +64,10 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         before, after = (_rms_errors(used, fitted.calibration, base) for base in bases)
         notes.append(_comparison(before, after))
         products = {TWIST_ERROR: after / _SPAN} if np.all(np.isfinite(after)) else {}
-        part_of = LEVER_IN_WORDS
     plain = np.vstack([odometry_errors(part, geometry.mecanum(), np.zeros(3), 0.0, _SPAN, 0.0) for part in used])
     own = len(plain) > 0 and float(np.sqrt(np.mean(plain[:, :2] ** 2))) < _OWN
     samples = sum(len(signals.poses) for signals in used)
-    named = named_estimates(fitted.calibration, geometry)
-    findings = [
-        Finding(name, estimate, samples, part_of=part_of if estimate.name in ("half_length", "half_width") else "")
-        for name, estimate in named.items()
-    ]
+    findings = geometry_findings(fitted.calibration, geometry, samples)
     if own:
         findings = [finding.refused(_OWN_POSES) for finding in findings]
     if fitted.phases is None:
@@ -115,13 +106,12 @@ def _comparison(before: Vector, after: Vector) -> str:
 
 def _roller_findings(fit: RollerPhaseFit, samples: int) -> list[Finding]:
     """Phases as robot parameters if all are identified; otherwise as additional findings: a robot needs no phases."""
-    prefix = f"robot.{_PREFIX}" if fit.identified else _PREFIX
     phases = [
-        Finding(f"{prefix}.roller_phase_{wheel}", estimate, samples)
+        Finding(ROLLER_PHASE.at(wheel=wheel), estimate, samples, listed=not fit.identified)
         for wheel, estimate in zip(WHEELS, fit.estimates, strict=True)
     ]
     if not fit.identified:
         return phases
     error = max(estimate.standard_error for estimate in fit.estimates)
     largest = Estimate("roller_phase_error", "rad", error, 0.0, (error, error))
-    return [*phases, Finding(f"{prefix}.roller_phase_error", largest, samples)]
+    return [*phases, Finding(PHASE_ERROR, largest, samples)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.delay._estimator import DelayEstimate, combine, estimate_delay
-from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
+from youbot_dynamics.identification.finding import CASES, Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.reading import ONE_WAY, Opened
 from youbot_dynamics.identification.signals import (
     UNITS,
@@ -26,9 +26,15 @@ from youbot_dynamics.identification.signals import (
 from youbot_dynamics.identification.stages import DRAWN, Taken
 from youbot_dynamics.robot import Robot
 
-# Channels of the base: the robot has parameters for their delays.
-_AXES = ("x", "y", "yaw")
-_PREFIX = "robot.base.delay"
+EFFECTIVE = Row("robot.base.delay.effective_{axis}", "s", "delay {axis}")
+DEAD_TIME = Row("robot.base.delay.dead_time_{axis}", "s", "dead time {axis}", optional=True, folded=True)
+LAG = Row("robot.base.delay.lag_{axis}", "s", "lag {axis}", optional=True, folded=True)
+_OF_CHANNEL = (
+    Row("delay.effective_{channel}", "s", "delay of {channel}"),
+    Row("delay.dead_time_{channel}", "s", "dead time of {channel}", folded=True),
+    Row("delay.lag_{channel}", "s", "lag of {channel}", folded=True),
+)
+FINDINGS = Table(EFFECTIVE, DEAD_TIME, LAG, *_OF_CHANNEL)
 _SHORTEST_PIECE, _FEWEST = 6.0, 100  # smallest duration [s] and number of readings of a piece between gaps
 _DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
 
@@ -163,7 +169,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         "radius; the delay is right all the same"
         for recording in taken
         for axis, gain in _gains(recording.part).items()
-        if axis in _AXES and not 1.0 / UNLIKELY_GAIN < gain < UNLIKELY_GAIN
+        if axis in CASES["axis"] and not 1.0 / UNLIKELY_GAIN < gain < UNLIKELY_GAIN
     )
     fits = tuple(fit for recording in taken for fit in recording.part.fits)
     from_logged_speeds = all(recording.part.from_logged_speeds for recording in taken)
@@ -179,20 +185,19 @@ def _gains(part: _DelayPart) -> dict[str, float]:
 
 def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Finding]:
     """Effective delay of one channel from that many recordings; dead time and lag as additional findings."""
-    base_axis = delay.channel in _AXES
-    effective = delay.effective
     valid = f"commands of up to {delay.fastest:.3g} in SI units of the channel" if delay.samples else ""
     details = {"gain": delay.gain, "residual": delay.residual, "recordings": float(recordings[delay.channel])}
-    findings = [
-        Finding(f"{_PREFIX if base_axis else 'delay'}.{effective.name}", effective, delay.samples, valid, details)
+    of_base = delay.channel in CASES["axis"]
+    rows, of = ((EFFECTIVE, DEAD_TIME, LAG), "axis") if of_base else (_OF_CHANNEL, "channel")
+    estimates = zip(rows, (delay.effective, delay.dead_time, delay.lag), (details, {}, {}), strict=True)
+    # Dead time and lag are not requested: it is no failure if they cannot be separated.
+    return [
+        Finding(
+            row.at(**{of: delay.channel}), one, delay.samples, valid, more, listed=row.optional and not one.identified
+        )
+        for row, one, more in estimates
+        if one is not None
     ]
-    for kind, estimate in (("dead_time", delay.dead_time), ("lag", delay.lag)):
-        if estimate is not None:
-            # Additional to the effective delay and not requested: it is no failure if they cannot be separated.
-            prefix = _PREFIX if base_axis and estimate.identified else "base.delay" if base_axis else "delay"
-            name = f"{kind}_{delay.channel}"
-            findings.append(Finding(f"{prefix}.{name}", dataclasses.replace(estimate, name=name), delay.samples, valid))
-    return findings
 
 
 def _curve(signals: MotionSignals, k: int, estimate: DelayEstimate, name: str) -> FitCurve:

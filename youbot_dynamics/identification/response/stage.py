@@ -12,7 +12,7 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
+from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import whiteness
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.response._fit import Response, combined_response, identify_response
@@ -21,8 +21,23 @@ from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import DRAWN, Taken
 from youbot_dynamics.robot import Robot
 
-_PREFIX = "robot.base.response"
 _WHOLE = "the response of the base"
+DEAD_TIME = Row("robot.base.response.dead_time_{axis}", "s", "dead time {axis} of the response", _WHOLE, needed=True)
+LAG = Row("robot.base.response.lag", "s", "lag of the response", _WHOLE)
+FINDINGS = Table(
+    *(DEAD_TIME, LAG),
+    Row("robot.base.response.rate", "1/s", "half the damping of the speed loops", _WHOLE),
+    Row("robot.base.response.wheel_coulomb", "N m", "Coulomb torque of a wheel in the response", _WHOLE),
+    Row("robot.base.response.roller_coulomb", "N", "Coulomb force of the rollers in the response", _WHOLE),
+    Row("robot.base.response.viscous_x", "N s/m", "viscous friction forward in the response", _WHOLE),
+    Row("robot.base.response.viscous_y", "N s/m", "viscous friction sideways in the response", _WHOLE),
+    Row("robot.base.response.turn_factor", "1", "factor of friction in turns", _WHOLE),
+    Row("robot.base.response.centre_x", "m", "centre of mass ahead of the middle", _WHOLE),
+    Row("robot.base.response.integral", "1", "integral action of the speed loops", _WHOLE),
+    Row("robot.base.response.feed", "1", "torque for accelerations in the speed loops", _WHOLE),
+    # The calibration identifies the gains; here they only keep the other values unbiased.
+    Row("base.response.gain_{axis}", "1", "gain {axis} of the response"),
+)
 _LONGEST = 300.0  # longest part of a recording that is simulated, from the first command on [s]
 _AXES = (("x", "m"), ("y", "m"), ("yaw", "rad"))
 
@@ -77,13 +92,11 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         f"{_WHOLE} is not used: it needs the dead time of every axis, and that of {' and '.join(unknown)} was not "
         "found; the configured response or, without one, the effective delays are used instead",
     )
-    whole = _WHOLE if dead_times and not unknown else ""
     findings = []
     for estimate in response.estimates:
-        # The calibration identifies the gains; here they only keep the other values unbiased.
-        prefix = _PREFIX.removeprefix("robot.") if estimate.name.startswith("gain_") else _PREFIX
-        part_of = whole if math.isfinite(estimate.value) and prefix == _PREFIX else ""
-        findings.append(Finding(f"{prefix}.{estimate.name}", estimate, samples, valid, part_of=part_of))
+        row, whole = FINDINGS[estimate.name], bool(dead_times) and not unknown
+        together = whole and row.part_of == _WHOLE and math.isfinite(estimate.value)
+        findings.append(Finding(row, estimate, samples, valid, together=together))
     return StageResult(
         "response",
         tuple(findings),

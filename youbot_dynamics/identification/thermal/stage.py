@@ -13,13 +13,13 @@ from scipy.special import ndtri
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError, RecordingError
-from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult
+from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import CONFIDENCE, Estimate, Unknown, judge, whiteness
 from youbot_dynamics.identification.reading import Opened, find_topic, times_of
 from youbot_dynamics.identification.signals import NO_EFFORT, recorded_arm
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.identification.thermal._armature import Armature, identify_armature, winding_from_voltage
-from youbot_dynamics.identification.thermal._fit import HEAT_CONSTANTS, Heat, HeatRun, identify_heat
+from youbot_dynamics.identification.thermal._fit import Heat, HeatRun, identify_heat
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.robot import Robot
 
@@ -168,6 +168,19 @@ def _filled(table: Vector) -> Vector:
 
 
 STAGE = "thermal"
+RESISTANCE = Row("robot.arm.{joint}.motor.resistance", "Ohm", "winding resistance of {joint}")
+TORQUE_CONSTANT = Row("robot.arm.{joint}.motor.torque_constant", "N m/A", "torque constant of {joint}")
+FINDINGS = Table(
+    *(RESISTANCE, TORQUE_CONSTANT),
+    Row("robot.arm.{joint}.motor.winding_housing_resistance", "K/W", "thermal resistance, winding to housing, {joint}"),
+    Row("robot.arm.{joint}.motor.housing_ambient_resistance", "K/W", "thermal resistance, housing to air, {joint}"),
+    Row("robot.arm.{joint}.motor.winding_time_constant", "s", "time constant of the winding of {joint}"),
+    Row("robot.arm.{joint}.motor.housing_time_constant", "s", "time constant of the housing of {joint}"),
+    Row("arm.{joint}.motor.heating", "K/(A2 s)", "heating of the winding of {joint}"),
+    Row("arm.{joint}.motor.capacity_ratio", "1", "ratio of the heat capacities of {joint}"),
+    Row("arm.{joint}.motor.winding_capacity", "J/K", "heat capacity of the winding of {joint}"),
+    Row("arm.{joint}.motor.housing_capacity", "J/K", "heat capacity of the housing of {joint}"),
+)
 _COLD_ERROR = 0.02  # relative error of a cold resistance from the first windows
 _UNMEASURED_ERROR = 0.05  # relative error of a resistance at an unknown winding temperature, equal to 12 K
 _AIR_RANGE = 5.0  # largest difference of an unknown air temperature from the reference [K]
@@ -240,13 +253,12 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             armature = dataclasses.replace(armature, resistance=winding)
         rows, explained = 0 if armature.fit is None else armature.fit.rows, {"explained": armature.explained}
         constant = dataclasses.replace(armature.constant, unit="N m/A")  # the same as V s/rad
-        findings.append(Finding(f"robot.arm.{name}.motor.resistance", armature.resistance, rows, "", explained))
-        findings.append(Finding(f"robot.arm.{name}.motor.torque_constant", constant, rows, "", explained))
+        findings.append(Finding(RESISTANCE.at(joint=name), armature.resistance, rows, "", explained))
+        findings.append(Finding(TORQUE_CONSTANT.at(joint=name), constant, rows, "", explained))
         heat = identify_heat(runs, coefficient=coefficient / at_ambient, resistance=resistance)
         for estimate in (*heat.ratios, *heat.constants):
-            prefix = "robot.arm" if estimate.name in HEAT_CONSTANTS else "arm"
-            path = f"{prefix}.{name}.motor.{estimate.name}"
-            findings.append(Finding(path, estimate, details={"residual": heat.residual}))
+            row = FINDINGS[estimate.name].at(joint=name)
+            findings.append(Finding(row, estimate, details={"residual": heat.residual}))
         if heat.disagreeing:
             notes.append(f"{name}: parts of the recordings disagree about {', '.join(heat.disagreeing)}")
         fits += _curves(runs, name, heat)
