@@ -23,7 +23,12 @@ SYSTEMS = re.findall(r"^\| (\d+) \| (\d{3}) \| (.+) \| (.+) \|$", PAGE_OF_SYSTEM
 
 @pytest.mark.parametrize(
     ("script", "page"),
-    [("parameter_docs", "parameters.md"), ("command_docs", "command_line.md"), ("reliability_docs", "reliability.md")],
+    [
+        ("parameter_docs", "parameters.md"),
+        ("command_docs", "command_line.md"),
+        ("reliability_docs", "reliability.md"),
+        ("finding_docs", "identification.md"),
+    ],
 )
 def test_generated_pages_equal_the_code(script: str, page: str):
     pytest.importorskip("rclpy")

@@ -257,8 +257,8 @@ def true_values(seed: int, bag: Path, robot_file: Path | None = None) -> dict[st
     The true delays compare the commands of the drive with the exact motion in the recording (topic `ground_truth`).
     """
     truth, recording = load_truth(seed, robot_file).as_found(), open_bag(bag)
-    geometry = {name: value for name, value in truth.items() if name.startswith("robot.base.geometry.")}
-    robot = robot_from_values({**values_of(load_robot(robot_file=robot_file)), **geometry})
+    known = values_of(load_robot(robot_file=robot_file))
+    robot = robot_from_values({name: truth.get(name, value) for name, value in known.items()})
     poses = recording.poses("/ground_truth")
     path = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
     signals = base_signals(recording, robot, {})

@@ -51,6 +51,11 @@ class Row:
         return self.pattern.removeprefix(f"{PREFIX}.").rpartition(".")[0].format(**self.of)
 
     @property
+    def is_parameter(self) -> bool:
+        """Whether the robot has a parameter of this name."""
+        return self.pattern.startswith(f"{PREFIX}.")
+
+    @property
     def in_words(self) -> str:
         """The words with those of its axis, wheel, joint, ..."""
         cases = {key: CASES.get(key, {}).get(one, one.replace("_", " ")) for key, one in self.of.items()}
@@ -63,16 +68,19 @@ class Table:
     def __init__(self, *rows: Row) -> None:
         self.rows = rows
 
-    def __getitem__(self, name: str) -> Row:
-        """Row of a number by the last part of its name, such as "wheel_coulomb_fl", with its axis, wheel, ...
+    def row(self, name: str, joint: str = "") -> Row:
+        """Row of an estimate of a fit by its name, such as "wheel_coulomb_fl", with its axis, wheel, ...
+
+        Its name is the last part of that in the result; if it is of a joint, the name of the joint may precede it.
 
         Raises:
             IdentificationError: the table has no such number.
         """
+        own = name.removeprefix(f"{joint}_")
         for row in self.rows:
             parts = re.sub(r"{(\w+)}", lambda key: f"(?P<{key[1]}>{'|'.join(CASES.get(key[1], ['.+']))})", row.key)
-            if found := re.fullmatch(parts, name):
-                return row.at(**found.groupdict())
+            if found := re.fullmatch(parts, own):
+                return row.at(**found.groupdict(), **({"joint": joint} if joint else {}))
         raise IdentificationError("finding", got=name, expected=", ".join(row.key for row in self.rows))
 
 
@@ -118,7 +126,7 @@ class Finding:
     @property
     def is_parameter(self) -> bool:
         """Whether the robot has a parameter of this name, so that a relaunch can use the value."""
-        return self.row.pattern.startswith(f"{PREFIX}.") and not self.listed
+        return self.row.is_parameter and not self.listed
 
     def refused(self, reason: Reason) -> Finding:
         """The same, not identifiable for a reason and not usable."""

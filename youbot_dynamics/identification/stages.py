@@ -10,7 +10,7 @@ from youbot_dynamics.errors import IdentificationError, did_you_mean
 
 if TYPE_CHECKING:  # `youbot --help` lists the stages and must stay fast
     from youbot_dynamics.arrays import Vector
-    from youbot_dynamics.identification.finding import StageResult
+    from youbot_dynamics.identification.finding import StageResult, Table
     from youbot_dynamics.identification.reading import Opened
     from youbot_dynamics.robot import Robot
 
@@ -104,6 +104,8 @@ class Stage(Protocol):
     `extract` runs in other processes, also on other machines: its result must be small and picklable. `finish` gets the
     parts in the order of the recordings, so that the result does not depend on who extracted them.
     """
+
+    FINDINGS: Table  # all numbers that it may find
 
     def extract(self, opened: Opened, robot: Robot) -> Any:
         """Extract the data of one recording.

@@ -181,9 +181,9 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
         if stage in result.missing:
             table["missing"] = result.missing[stage]
         elif findings:
-            table["asked"], table["parts"] = asked(findings), [one for one in findings if one.row.folded]
-            shown_first = [*table["asked"], *table["parts"]]
-            table["beside"] = [finding for finding in findings if finding not in shown_first]
+            table["asked"] = counted = asked(findings)
+            table["parts"] = [finding for finding in findings if finding.row.folded]
+            table["beside"] = [finding for finding in findings if not (finding.row.folded or finding in counted)]
             all_facts = [facts(finding) for finding in findings]
             # Facts common to all findings appear once, below the table.
             shared = [fact for fact in all_facts[0] if len(findings) > 1 and all(fact in other for other in all_facts)]

@@ -34,23 +34,19 @@ from youbot_dynamics.robot import Robot
 
 STAGE = "arm_friction"
 
-_COEFFICIENTS = (
+FINDINGS = Table(
     Row("robot.arm.{joint}.friction.coulomb", "N m", "Coulomb torque of {joint}"),
     Row("robot.arm.{joint}.friction.viscous", "N m s/rad", "viscous friction of {joint}"),
-    Row("arm.{joint}.friction.stribeck", "N m", "extra friction of {joint} at low speed"),
-    Row("arm.{joint}.friction.offset", "N m", "offset of the efforts of {joint}"),
-)
-_BRISTLES = (
     Row("robot.arm.{joint}.friction.sigma0", "N m/rad", "stiffness of the bristles of {joint}"),
     Row("robot.arm.{joint}.friction.sigma1", "N m s/rad", "damping of the bristles of {joint}"),
+    Row("arm.{joint}.friction.stribeck", "N m", "extra friction of {joint} at low speed"),
+    Row("arm.{joint}.friction.offset", "N m", "offset of the efforts of {joint}"),
+    Row("arm.{joint}.friction.total_at_{speed}", "N m", "friction of {joint} at {speed} rad/s"),
+    Row("arm.{joint}.friction.load_coefficient", "1", "friction of {joint} over its load"),
+    Row("arm.{joint}.friction.unloaded_coulomb", "N m", "Coulomb torque of {joint} without load"),
+    Row("arm.{joint}.torque_delay", "s", "delay from torque to motion of {joint}"),
+    Row("arm.bodies.{parameter}_change", "kg, kg m, kg m2", "change of {parameter} from the robot file"),
 )
-_TOTAL = Row("arm.{joint}.friction.total_at_{speed}", "N m", "friction of {joint} at {speed} rad/s")
-_LOAD = Row("arm.{joint}.friction.load_coefficient", "1", "friction of {joint} over its load")
-_UNLOADED = Row("arm.{joint}.friction.unloaded_coulomb", "N m", "Coulomb torque of {joint} without load")
-_DELAY = Row("arm.{joint}.torque_delay", "s", "delay from torque to motion of {joint}")
-_BODY = Row("arm.bodies.{parameter}_change", "kg, kg m, kg m2", "change of {parameter} from the robot file")
-FINDINGS = Table(*_COEFFICIENTS, *_BRISTLES, _TOTAL, _LOAD, _UNLOADED, _DELAY, _BODY)
-
 _FEWEST_FOR_BODIES = 200  # windows, 20 s of one joint sliding
 # Factors between the efforts and the torques of the links in the robot file: beyond the first no load or scatter of
 # torque constants explains the efforts, beyond the second the friction of the joint is refused.
@@ -101,16 +97,15 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         findings += _joint_findings(identification[name], name)
         loaded = load_friction(identification, name)
         details = {"error_without": loaded.held_out[0], "error_with": loaded.held_out[1]}
-        findings.append(Finding(_LOAD.at(joint=name), loaded.load, details=details))
-        if loaded.load.identified:
-            findings.append(Finding(_UNLOADED.at(joint=name), loaded.coulomb, details=details))
+        for estimate in (loaded.load, loaded.coulomb) if loaded.load.identified else (loaded.load,):
+            findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, details=details))
         bristles = fit_bristles(signals, identification, name)
-        for row, estimate in zip(_BRISTLES, (bristles.sigma0, bristles.sigma1), strict=True):
+        for estimate in (bristles.sigma0, bristles.sigma1):
             details = {"reversals": float(bristles.reversals)}
-            findings.append(Finding(row.at(joint=name), estimate, bristles.reversals, "", details))
+            findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, bristles.reversals, "", details))
         findings += _torque_delay([recording.part.arm for recording in used], k, name)
     findings += [
-        Finding(FINDINGS[estimate.name], estimate, 0 if identification.fit is None else identification.fit.rows)
+        Finding(FINDINGS.row(estimate.name), estimate, 0 if identification.fit is None else identification.fit.rows)
         for estimate in identification.inertial
     ]
     findings = _without_wrong_efforts(identification, findings)
@@ -145,8 +140,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 
 
 def _refused(joint: str, reason: Reason) -> tuple[Finding, ...]:
-    rows = (*_COEFFICIENTS[:2], *_BRISTLES)
-    return tuple(Finding(row.at(joint=joint), undetermined(Unknown(row.key, row.unit), reason)) for row in rows)
+    rows = [FINDINGS.row(name, joint) for name in ("coulomb", "viscous", "sigma0", "sigma1")]
+    return tuple(Finding(row, undetermined(Unknown(row.key, row.unit), reason)) for row in rows)
 
 
 def _joint_findings(fitted: JointFit, joint: str) -> list[Finding]:
@@ -154,18 +149,17 @@ def _joint_findings(fitted: JointFit, joint: str) -> list[Finding]:
     slow, fast = fitted.speeds
     valid = f"joint speeds of {slow:.2g} to {fast:.2g} rad/s" if fitted.windows else ""
     details = {"explained": fitted.explained}
-    rows = {f"{joint}_{row.key}": row.at(joint=joint) for row in _COEFFICIENTS}
-    found = [(rows[estimate.name], estimate) for estimate in fitted.estimates]
-    speeds = [_TOTAL.at(joint=joint, speed=f"{speed:.3g}") for speed in fitted.total_speeds]
-    found += zip(speeds, fitted.totals, strict=True)
-    return [Finding(row, estimate, fitted.windows, valid, details) for row, estimate in found]
+    return [
+        Finding(FINDINGS.row(estimate.name, joint), estimate, fitted.windows, valid, details)
+        for estimate in (*fitted.estimates, *fitted.totals)
+    ]
 
 
 def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Finding]:
     """Delay from the commanded torque of a joint to its motion; empty without torque commands."""
     if all(arm.torque_commands is None for arm in arms):
         return []
-    row, unknown = _DELAY.at(joint=joint), Unknown(_DELAY.key, _DELAY.unit)
+    row, unknown = FINDINGS.row("torque_delay", joint), Unknown("torque_delay", "s")
     starts = [start for arm in arms for start in torque_starts(arm, k)]
     try:
         result = estimate_torque_delay(starts)
@@ -270,7 +264,7 @@ def _without_wrong_efforts(identification: ArmFriction, findings: Sequence[Findi
     for finding in findings:
         scale = scales.get(finding.row.of.get("joint", ""), 1.0)
         # A time is right in any unit of the efforts.
-        if finding.identified and finding.row.unit != _DELAY.unit and _wrong(scale):
+        if finding.identified and finding.row.unit != "s" and _wrong(scale):
             reason = Reason(
                 Kind.WRONG_SIGNALS,
                 f"the efforts are {scale:.2g} times what the links in the robot file need: check their "

@@ -167,7 +167,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     fitted_estimates = () if friction.fit is None else friction.fit.estimates
     missed_effects = [_refuse_recording_effect(estimate) for estimate in fitted_estimates[model.coefficients :]]
     warnings, wrong = _wrong_scale(fitted_estimates, model)
-    wheel_estimates = [estimate for estimate in wheel_friction.estimates if "wheel" in FINDINGS[estimate.name].of]
+    wheel_estimates = [estimate for estimate in wheel_friction.estimates if "wheel" in FINDINGS.row(estimate.name).of]
     coefficients = [
         wheel_friction[estimate.name] if estimate.identified and estimate.name in _FROM_WHEEL_FIT else estimate
         for estimate in friction.estimates
@@ -219,7 +219,7 @@ def _wrong_scale(estimates: Iterable[Estimate], model: FrictionModel) -> tuple[l
 
 def _refuse_recording_effect(estimate: Estimate) -> Estimate:
     """Refuse a missed inertia, missed impulse or constant force (`FrictionModel`): it belongs to the recording."""
-    reason = _CONSTANT if FINDINGS[estimate.name].pattern == _FORCE.pattern else _NOT_A_PARAMETER
+    reason = _CONSTANT if FINDINGS.row(estimate.name).pattern == _FORCE.pattern else _NOT_A_PARAMETER
     return estimate.refused_if_identified(reason)
 
 
@@ -227,7 +227,7 @@ def _findings(friction: BaseFriction, estimates: Iterable[Estimate], fastest: fl
     """Findings of a fit, robot parameters first."""
     rows = 0 if friction.fit is None else friction.fit.rows
     valid = f"wheel speeds of up to {fastest:.3g} rad/s" if rows else ""
-    findings = [Finding(FINDINGS[estimate.name], estimate, rows, valid) for estimate in estimates]
+    findings = [Finding(FINDINGS.row(estimate.name), estimate, rows, valid) for estimate in estimates]
     return tuple(sorted(findings, key=lambda finding: not finding.is_parameter))
 
 

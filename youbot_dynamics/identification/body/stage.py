@@ -131,7 +131,7 @@ def _findings(axis: BodyAxis, kinds: Sequence[str]) -> list[Finding]:
     valid = f"commands of up to {axis.fastest:.3g} in SI units of the axis" if axis.fastest else ""
     findings = []
     for kind in kinds:
-        row, estimate = FINDINGS[f"{kind}_{axis.channel}"], axis[kind]
+        row, estimate = FINDINGS.row(f"{kind}_{axis.channel}"), axis[kind]
         listed = row.optional and not estimate.identified  # no failure: dead time and lag are not requested
         findings.append(Finding(row, estimate, axis.samples, valid, listed=listed))
     return findings

@@ -17,32 +17,22 @@ from youbot_dynamics.identification.finding import Finding, Row, Table
 from youbot_dynamics.identification.least_squares import Kind, Reason, Unknown, undetermined
 from youbot_dynamics.robot_base import BaseGeometry
 
-ROLLER_PHASE = Row(
-    "robot.base.geometry.roller_phase_{wheel}", "rad", "phase of the rollers, {wheel} wheel", optional=True
-)
-PHASE_ERROR = Row("robot.base.geometry.roller_phase_error", "rad", "largest standard error of the roller phases")
-_HALVES = (
-    Row("robot.base.geometry.half_length", "m", "half of the wheelbase", LEVER_IN_WORDS),
-    Row("robot.base.geometry.half_width", "m", "half of the track width", LEVER_IN_WORDS),
-)
+_ERROR = "radius of the {wheel} wheel over the mean, minus 1"
 FINDINGS = Table(
     Row("robot.base.geometry.wheel_radius", "m", "mean radius of the wheels"),
-    Row(
-        "robot.base.geometry.wheel_radius_error_{wheel}",
-        "1",
-        "radius of the {wheel} wheel over the mean, minus 1",
-        optional=True,
-    ),
+    Row("robot.base.geometry.wheel_radius_error_{wheel}", "1", _ERROR, optional=True),
     Row("base.geometry.wheel_radius_{wheel}", "m", "radius of the {wheel} wheel"),
-    *_HALVES,
+    Row("robot.base.geometry.half_length", "m", "half of the wheelbase", LEVER_IN_WORDS),
+    Row("robot.base.geometry.half_width", "m", "half of the track width", LEVER_IN_WORDS),
     Row("base.geometry.lever", "m", "lever of a turn"),
     Row("robot.base.geometry.wheel_distance", "m", "distance of the omni wheels from the middle"),
     Row("robot.base.geometry.lateral_factor", "1", "sideways speed over that of ideal wheels"),
-    *(ROLLER_PHASE, PHASE_ERROR),
     Row("base.geometry.sensor_{axis}", "m, rad", "place of the tracked body {axis}"),
     Row("base.geometry.time_offset", "s", "clock of the poses ahead of that of the wheels"),
-    Row("base.geometry.time_offset_{recording}", "s", "the same of recording {recording}"),
+    Row("base.geometry.time_offset_{recording}", "s", "clock of the poses ahead of the wheels, recording {recording}"),
     Row("base.geometry.pose_smoothing", "s2", "smoothing of the poses"),
+    Row("robot.base.geometry.roller_phase_{wheel}", "rad", "roller phase of the {wheel} wheel", optional=True),
+    Row("robot.base.geometry.roller_phase_error", "rad", "largest standard error of the roller phases"),
 )
 _ONLY_LEVER = Reason(
     Kind.CONFUSED, f"the motion determines only {LEVER_IN_WORDS}; this value keeps the configured ratio of the two"
@@ -62,15 +52,15 @@ def geometry_findings(calibration: Calibration, geometry: BaseGeometry, samples:
     mean, lever, omni = calibration[RADIUS], calibration[LEVER], geometry.wheel_distance > 0.0
     interval, error = (common * mean.interval[0], common * mean.interval[1]), common * mean.standard_error
     mean = replace(mean, value=common * mean.value, standard_error=error, interval=interval)
-    findings = [Finding(FINDINGS[RADIUS], mean, samples)]
-    findings += [Finding(FINDINGS["wheel_distance"], lever, samples)] if omni else []
-    for row in () if omni else _HALVES:
-        half = undetermined(Unknown(row.key, row.unit), lever.reason)
+    findings = [Finding(FINDINGS.row(RADIUS), mean, samples)]
+    findings += [Finding(FINDINGS.row("wheel_distance"), lever, samples)] if omni else []
+    for name in () if omni else ("half_length", "half_width"):
+        half = undetermined(Unknown(name, "m"), lever.reason)
         if lever.identified:
-            half = replace(half.refused(_ONLY_LEVER), value=calibration.size_factor * getattr(geometry, row.key))
-        findings.append(Finding(row, half, samples, together=lever.identified))
+            half = replace(half.refused(_ONLY_LEVER), value=calibration.size_factor * getattr(geometry, name))
+        findings.append(Finding(FINDINGS.row(name), half, samples, together=lever.identified))
     for estimate in calibration.estimates:
         if estimate.name != RADIUS and not (omni and estimate.name == LEVER):
-            row = FINDINGS[estimate.name]
+            row = FINDINGS.row(estimate.name)
             findings.append(Finding(row, estimate, samples, listed=row.optional and not radii_identified))
     return findings

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.identification.calibration._findings import FINDINGS as FINDINGS
-from youbot_dynamics.identification.calibration._findings import PHASE_ERROR, ROLLER_PHASE, geometry_findings
+from youbot_dynamics.identification.calibration._findings import FINDINGS, geometry_findings
 from youbot_dynamics.identification.calibration._fit import LEVER, Calibration
 from youbot_dynamics.identification.calibration._model import odometry_errors
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
@@ -107,11 +106,11 @@ def _comparison(before: Vector, after: Vector) -> str:
 def _roller_findings(fit: RollerPhaseFit, samples: int) -> list[Finding]:
     """Phases as robot parameters if all are identified; otherwise as additional findings: a robot needs no phases."""
     phases = [
-        Finding(ROLLER_PHASE.at(wheel=wheel), estimate, samples, listed=not fit.identified)
+        Finding(FINDINGS.row(f"roller_phase_{wheel}"), estimate, samples, listed=not fit.identified)
         for wheel, estimate in zip(WHEELS, fit.estimates, strict=True)
     ]
     if not fit.identified:
         return phases
     error = max(estimate.standard_error for estimate in fit.estimates)
     largest = Estimate("roller_phase_error", "rad", error, 0.0, (error, error))
-    return [*phases, Finding(PHASE_ERROR, largest, samples)]
+    return [*phases, Finding(FINDINGS.row(largest.name), largest, samples)]

@@ -94,7 +94,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     )
     findings = []
     for estimate in response.estimates:
-        row, whole = FINDINGS[estimate.name], bool(dead_times) and not unknown
+        row, whole = FINDINGS.row(estimate.name), bool(dead_times) and not unknown
         together = whole and row.part_of == _WHOLE and math.isfinite(estimate.value)
         findings.append(Finding(row, estimate, samples, valid, together=together))
     return StageResult(

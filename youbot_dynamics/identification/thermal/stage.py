@@ -168,10 +168,9 @@ def _filled(table: Vector) -> Vector:
 
 
 STAGE = "thermal"
-RESISTANCE = Row("robot.arm.{joint}.motor.resistance", "Ohm", "winding resistance of {joint}")
-TORQUE_CONSTANT = Row("robot.arm.{joint}.motor.torque_constant", "N m/A", "torque constant of {joint}")
 FINDINGS = Table(
-    *(RESISTANCE, TORQUE_CONSTANT),
+    Row("robot.arm.{joint}.motor.resistance", "Ohm", "winding resistance of {joint}"),
+    Row("robot.arm.{joint}.motor.torque_constant", "N m/A", "torque constant of {joint}"),
     Row("robot.arm.{joint}.motor.winding_housing_resistance", "K/W", "thermal resistance, winding to housing, {joint}"),
     Row("robot.arm.{joint}.motor.housing_ambient_resistance", "K/W", "thermal resistance, housing to air, {joint}"),
     Row("robot.arm.{joint}.motor.winding_time_constant", "s", "time constant of the winding of {joint}"),
@@ -252,13 +251,13 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             )
             armature = dataclasses.replace(armature, resistance=winding)
         rows, explained = 0 if armature.fit is None else armature.fit.rows, {"explained": armature.explained}
-        constant = dataclasses.replace(armature.constant, unit="N m/A")  # the same as V s/rad
-        findings.append(Finding(RESISTANCE.at(joint=name), armature.resistance, rows, "", explained))
-        findings.append(Finding(TORQUE_CONSTANT.at(joint=name), constant, rows, "", explained))
+        constant = dataclasses.replace(armature.constant, name="torque_constant", unit="N m/A")  # the same as V s/rad
+        for estimate in (armature.resistance, constant):
+            findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, rows, "", explained))
         heat = identify_heat(runs, coefficient=coefficient / at_ambient, resistance=resistance)
         for estimate in (*heat.ratios, *heat.constants):
-            row = FINDINGS[estimate.name].at(joint=name)
-            findings.append(Finding(row, estimate, details={"residual": heat.residual}))
+            details = {"residual": heat.residual}
+            findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, details=details))
         if heat.disagreeing:
             notes.append(f"{name}: parts of the recordings disagree about {', '.join(heat.disagreeing)}")
         fits += _curves(runs, name, heat)
