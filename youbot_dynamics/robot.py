@@ -15,7 +15,7 @@ from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameter_file import read_checked, read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of, values_in
-from youbot_dynamics.resources import config_path
+from youbot_dynamics.resources import config_path, robot_path
 from youbot_dynamics.robot_arm import Arm, ArmJoint
 from youbot_dynamics.robot_base import WHEELS, Base, check_drives, drive_angles_fact, kinematics_of, wheel_distance_fact
 
@@ -212,7 +212,7 @@ def values_of(robot: Robot) -> dict[str, Value]:
 
 
 def load_robot(
-    result_file: Path | None = None, params_file: Path | None = None, robot_file: Path | None = None
+    result_file: Path | str | None = None, params_file: Path | str | None = None, robot_file: Path | str | None = None
 ) -> Robot:
     """Robot of config/youbot.yaml < robot_file < result_file < params_file, each a ROS parameter file.
 
@@ -221,28 +221,33 @@ def load_robot(
     Args:
         result_file: result.yaml of an identification.
         params_file: your own values; they have priority over all others.
-        robot_file: what differs from the youBot, such as a file of config/robots; None for the youBot.
+        robot_file: what differs from the youBot, or the name of a robot of config/robots; None for the youBot.
 
     Raises:
         ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, a joint without
             values, a robot file without any, a robot file given as result file, or a result that belongs to another
             robot; names the file, and the line of a parameter.
+        ResourceError: no robot of that name.
 
     Example:
         >>> yd.load_robot().base.limits.deceleration
         1.5
+        >>> yd.load_robot(robot_file="rosbot_xl").base.geometry.wheel_radius
+        0.047
     """
-    files = (robot_file, result_file, params_file)
+    named = robot_path(robot_file) if isinstance(robot_file, str) else robot_file
+    own = (Path(path) if isinstance(path, str) else path for path in (result_file, params_file))
+    files = (named, *own)
     raw = [{} if path is None else read_parameters(path, "") for path in files]
     table = {parameter.name: parameter for parameter in robot_table(raw[0] | raw[1] | raw[2])}
     facts, result, params = ({} if path is None else read_checked(path, PREFIX, table) for path in files)
-    if robot_file is not None and not facts:
+    if named is not None and not facts:
         expected, remedy = f"/**: ros__parameters: {PREFIX}: NAME: VALUE", "without a robot file it would be the youBot"
         raise ParameterError(f"robot file {robot_file}", got="nothing about a robot", expected=expected, remedy=remedy)
-    if own := next((name for name in result if name.startswith((f"{PREFIX}.driver.", f"{PREFIX}.has_arm"))), ""):
+    if foreign := next((name for name in result if name.startswith((f"{PREFIX}.driver.", f"{PREFIX}.has_arm"))), ""):
         raise ParameterError(
             f"result file {result_file}",
-            got=f"a robot file: it has {own}",
+            got=f"a robot file: it has {foreign}",
             expected="result.yaml of youbot identify",
             remedy="give it as robot_file=, or on the command line as --robot-file",
         )

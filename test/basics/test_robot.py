@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from youbot_dynamics.errors import InputError, ParameterError
+from youbot_dynamics.errors import InputError, ParameterError, ResourceError
 from youbot_dynamics.parameter_file import read_parameters, write_parameters
 from youbot_dynamics.parameters import facts_of
 from youbot_dynamics.resources import config_path
@@ -57,6 +57,14 @@ def test_a_robot_file_that_says_nothing_of_a_robot_is_refused(tmp_path: Path, co
     (tmp_path / "own.yaml").write_text(content)
     with pytest.raises(ParameterError, match="robot file .*own.yaml: got nothing about a robot; expected .*robot"):
         load_robot(robot_file=tmp_path / "own.yaml")
+
+
+def test_a_robot_is_named_as_on_the_command_line(tmp_path: Path) -> None:
+    assert load_robot(robot_file="rosbot_xl").robot_id == "rosbot_xl"
+    (tmp_path / "own.yaml").write_text("/**: {ros__parameters: {robot: {robot_id: own}}}")
+    assert load_robot(robot_file=str(tmp_path / "own.yaml")).robot_id == "own"
+    with pytest.raises(ResourceError, match="did you mean rosbot_xl"):
+        load_robot(robot_file="rosbot_x")
 
 
 def test_an_unknown_fact_is_refused_with_the_nearest_known_one(tmp_path: Path) -> None:

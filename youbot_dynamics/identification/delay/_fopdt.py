@@ -298,9 +298,9 @@ class _Search:
             return self.linearised(*parts(values))[1]
 
         def slopes(values: Vector, _: Vector, free: Indices) -> Vector:
-            columns, _, _ = self.linearised(*parts(values))
+            columns = self.linearised(*parts(values))[0]
             model, changes = columns[:, :1], -columns[:, 1:]
-            return changes - model @ (model.T @ changes) / max(float(np.sum(model**2)), 1e-300)
+            return np.asarray(changes - model @ (model.T @ changes) / max(float(np.sum(model**2)), 1e-300))
 
         def feasible(values: Vector) -> Vector:
             lag = parts(values)[1]

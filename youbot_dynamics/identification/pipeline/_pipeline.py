@@ -56,7 +56,7 @@ class Identification:
 def identify(
     paths: Sequence[Path | str] | Path | str,
     robot: Robot,
-    options: Options,
+    options: Options | None = None,
     progress: Callable[[str], None] = lambda message: None,
     *,
     only: Sequence[str] = (),
@@ -71,7 +71,7 @@ def identify(
         paths: bags (rosbag2 folders, .mcap, .db3, .bag), folders of bags, or text logs with `options.columns`;
             one, or several.
         robot: geometry, names, signs and what is known so far.
-        options: how to read them.
+        options: how to read them, if they need to be described.
         progress: called with one line per step.
         only: names of stages; all if empty. In that case a stage without data is not an error.
         worker: reads the recordings; this process if None.
@@ -86,10 +86,11 @@ def identify(
         ParameterError: recordings of another robot.
 
     Example:
-        >>> found = yd.identify([Path("drive_of_twin_0")], robot, yd.Options())  # both of the `write_bag` example
+        >>> found = yd.identify("drive_of_twin_0", robot)  # both of the `write_bag` example
         >>> bool(0.1 < found.result.applied_to(robot).base.delay.effective_x < 0.3)
         True
     """
+    options = Options() if options is None else options
     only = chosen_stages("only", only if isinstance(only, str) else ",".join(only))
     requested = tuple(name for name in STAGES if not only or name in only)
     try:
