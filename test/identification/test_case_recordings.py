@@ -47,3 +47,14 @@ def test_a_base_that_stops_between_its_commands_has_no_delay_of_held_commands():
     for axis in AXES:
         estimate = found.result[f"robot.base.delay.effective_{axis}"].estimate
         assert estimate.reason.kind is Kind.UNEXPLAINED and "s after each command" in estimate.verdict
+
+
+def test_wheels_that_stiff_loops_turn_alike_are_told_apart_by_the_poses():
+    case = CASES / "base" / "radii_left_bigger"
+    if not case.exists():
+        pytest.skip(f"{case} is absent")
+    found = identify(case, ROBOT, Options(pose_topic="/mocap/base"), only=("calibration",))
+    for wheel, error in {"fl": 0.0148, "fr": -0.0148, "rl": 0.0148, "rr": -0.0148}.items():
+        estimate = found.result[f"robot.base.geometry.wheel_radius_error_{wheel}"].estimate
+        assert estimate.identified and estimate.value == pytest.approx(error, rel=0.03)
+        assert estimate.interval[0] <= error <= estimate.interval[1]

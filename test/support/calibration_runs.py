@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from friction_runs import PERIOD, ROBOT, multi_sine
 from youbot_dynamics.identification.calibration import Calibration, CalibrationSignals, calibrate
 from youbot_dynamics.identification.calibration._fit import WHEELS
 from youbot_dynamics.identification.calibration._poses import calibration_signals
+from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.truth import BaseTruth, load_truth
@@ -86,6 +88,28 @@ def track(plant: BasePlant, twists: np.ndarray, seed: int, tracker: Tracker) -> 
         tracker.yaw_noise,
     ]
     return TrackedRun(np.array(stamps), np.array(angles), np.array(times), seen)
+
+
+def held(
+    true: MecanumBase, twists: np.ndarray, stiffness: float = 1.0, weights: np.ndarray | None = None
+) -> CalibrationSignals:
+    """Signals, without noise, of wheels whose speed loops hold a command of equal wheels against the floor.
+
+    Of what unequal radii demand, the share `stiffness` is slip, the rest makes the wheels turn differently; the base
+    moves as the wheels do on the mean, with `weights` (n,). Twists (k, 3) are held for 20 ms each.
+    """
+    n = len(true.radii)
+    equal = dataclasses.replace(true, radii=np.full(n, np.mean(true.radii)))
+    rolling = true.inverse_matrix @ true.forward_matrix
+    rows = np.sqrt(np.ones(n) if weights is None else weights)[:, None] * true.inverse_matrix
+    moves = np.linalg.pinv(rows) * np.sqrt(np.ones(n) if weights is None else weights)
+    speeds = (twists @ equal.inverse_matrix.T) @ (rolling + stiffness * (np.eye(n) - rolling)).T
+    poses = [np.zeros(3)]
+    for twist in speeds @ moves.T:
+        poses.append(planar.integrate(poses[-1], twist, PERIOD))
+    angles = np.vstack([np.zeros(n), np.cumsum(PERIOD * speeds, axis=0)])
+    time = PERIOD * np.arange(len(poses))
+    return CalibrationSignals(time, angles, time + 0.013, np.array(poses))
 
 
 def true_values(truth: BaseTruth, tracker: Tracker) -> dict[str, float]:

@@ -1,10 +1,12 @@
 """Fit the geometry of a mecanum base to its wheel angles and the poses of a body on it.
 
 The Gauss-Newton method solves the model of `_model` for radii, size, lateral factor and sensor pose. Each step is a
-`least_squares` fit of the linearised model over windows of about 2 s; their scatter gives weights, intervals and
-verdicts. Rows are scaled by standard deviations of position, yaw and slip, estimated from the residuals. Outlying
-poses (a tracker that lost its body) get small weights. A turn determines only the lever, a combination of half length,
-half width and lateral factor; the configured ratio of the two lengths is kept.
+`least_squares` fit of the linearised model over windows of a few seconds; their scatter gives weights, intervals and
+verdicts. Rows are scaled by standard deviations of position and yaw, estimated from the residuals. Outlying poses (a
+tracker that lost its body) and those during slip get small weights. Slip of the wheels against each other is no row
+(`_slip`). Where the motion leaves differences of the radii open, they stay near the configured ones (`UNEQUAL`). A turn
+determines only the lever, a combination of half length, half width and lateral factor; the configured ratio of the two
+lengths is kept.
 """
 
 from __future__ import annotations
@@ -25,12 +27,13 @@ from youbot_dynamics.identification.calibration._model import (
     ratios,
     residuals,
     scaled_to,
-    slip_motions,
     slopes,
 )
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
+from youbot_dynamics.identification.calibration._slip import SlipErrors, slip_errors, slip_of
 from youbot_dynamics.identification.calibration._start import (
     TURNING_RADIUS,
+    Excitation,
     cut_windows,
     excitation,
     first_guess,
@@ -69,10 +72,19 @@ _MISPLACED = Reason(
     "the wheels turn against each other in proportion to the motion: a wheel has another place, or its rollers another "
     "angle, than configured, and this has the same effect",
 )
+_SLIPPING = Reason(
+    Kind.OTHER_EXPLANATION,
+    "the wheels slip against each other in proportion to the motion, and how much each of them then moves the base is "
+    "unknown",
+)
+_ASSUMED = Reason(
+    Kind.NOT_EXCITED,
+    "the poses do not show it: drive forward, sideways and turn; that the wheels hardly turn against each other does "
+    "not show it, because stiff speed loops let unequal wheels slip",
+)
 _CHECK = "check order and signs of the wheels, and that the poses are of this robot with z up"
 ALIKE = Reason(Kind.CONFUSED, "it cannot be distinguished from the others: the robot moved in one way only")
 
-_SPAN = 2.0  # length of the windows [s]; longer if poses are rare, half of it if the recordings are short
 _ROUNDS = 30
 _CONVERGED = 0.02  # the fit has converged if no unknown changes by more [standard errors]
 _NOTHING = 1e-10  # negligible change of an unknown [1, m, rad, s]
@@ -82,18 +94,18 @@ _WIDTHS = {"1": 0.05, "m": 0.2, "rad": 0.1, "s": 0.1, "s2": 0.02}
 _FAR = 4.0  # standard deviations above which the weight of a pose decreases
 _MEDIAN_TO_DEVIATION = 1.4826  # of normal residuals
 _FIRST_SCALES = np.array([0.02, 0.05, 0.2])  # [m, rad, rad]
-_SMALLEST = np.array([1e-4, 1e-4, 1e-4])  # smallest plausible scatter [m, rad, rad]
+_SMALLEST = 1e-4  # smallest plausible scatter [m] or [rad]
 _WORST_SHARE = 0.3  # unexplained share of the motion above which the poses are not those of this robot
 LIKELY = 2.0  # factor by which radius, lever and lateral factor may differ from the configured ones
 _FARTHEST = 3.0  # largest plausible distance of the tracked body from the centre of the base, along an axis [m]
 _NUISANCES = RADIUS_ERROR, "sensor_", "time_offset", "pose_smoothing"  # fitted together with the geometry
 CREEP = 0.0004  # apparent radius error (relative) from contact creep under unequal loads: 0.0002 to 0.0004 in MuJoCo
+UNEQUAL = 0.005  # chosen: standard deviation of the radii of one robot's wheels over their mean
 _EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
 _STRONG = 0.015  # [s2] smoothing of the poses above which the model of it is too coarse: 0.1 % of the radius at 0.019
 _UNMODELLED = 0.05  # share of the effect of the smoothing, standard deviation: of 1 % of the radius, 0.05 % were left
 _USEFUL = 0.05  # relative half-width of a geometric value above which the data sheet is more accurate; of the place of
 # the tracked body, as a share of the lever
-_SIGNIFICANT = 4.0  # standard errors above which slip grows with the motion; by chance 1 robot in 100 exceeds 3
 _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.01  # [rad, s] sufficient for any value
 
 
@@ -140,20 +152,20 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
         columns = ", ".join(str(r.wheel_angles.shape[1]) for r in recordings) or "no recording"
         raise InputError("recordings", got=f"wheels {columns}", expected=f"{n} wheels in each")
     start = first_guess(recordings, base)
-    windows = cut_windows(recordings, start, _SPAN)
-    excited = excitation(windows, start)
+    short, windows = cut_windows(recordings, start)
+    excited = excitation(short, start)
     unknowns = _changes(n, [signals.recording for signals in recordings])
     free = np.flatnonzero(excited.determined(n) + [True] * (len(recordings) + 1))
     reasons = excited.reasons(n, len(recordings) + 1)
     wiring = miswired(recordings, start)
-    failure = wiring or wrong_unit(windows, start)
+    failure = wiring or wrong_unit(short, start)
     solved = None
     try:
         if failure is None and not all(reasons):
-            solved = _solve(windows, start, free, unknowns)
+            solved = _solve(windows, start, free, unknowns, excited)
             failure = _disagreement(windows, solved, base)
     except IdentificationError as exception:
-        few = f"{exception.count} windows of {windows[0].span:g} s with motion; {exception.expected} are needed"
+        few = f"{exception.count} windows of {excited.span:g} s with motion; {exception.expected} are needed"
         failure = Reason(Kind.TOO_LITTLE_DATA, few)
     if failure is not None:
         reasons, solved = [failure] * len(unknowns), None
@@ -178,12 +190,14 @@ class _Solved:
     guess: Guess
     fit: Fit
     scales: Vector
-    # (p,) changes of the unknowns if slip may grow with the motion; 0 if it does not do so significantly
-    misfit: Vector
+    assumed: Vector  # (p, n) changes of the unknowns by one standard deviation `UNEQUAL` of each radius
+    slip: SlipErrors
     settled: bool  # whether the steps became small within their budget
 
 
-def _solve(windows: Sequence[Windows], start: Guess, free: Indices, unknowns: Sequence[Unknown]) -> _Solved:
+def _solve(
+    windows: Sequence[Windows], start: Guess, free: Indices, unknowns: Sequence[Unknown], excited: Excitation
+) -> _Solved:
     """Gauss-Newton iterations; each uses weights and scales from the residuals of the previous one.
 
     Raises:
@@ -196,21 +210,23 @@ def _solve(windows: Sequence[Windows], start: Guess, free: Indices, unknowns: Se
     for _ in range(_ROUNDS):
         residual_tables = _residuals(windows, guess, weights, scales)
         scales = _scatter(residual_tables)
+        slip = slip_of(windows, guess, [table[:, 3:] for table in residual_tables], [pair[:, 1] for pair in weights])
+        spread = _deviation(slip.left)
         weights = [
-            _outlier_weights(part, residual_table, scales, guess)
-            for part, residual_table in zip(windows, residual_tables, strict=True)
+            _outlier_weights(part, table[:, :3] / scales[[0, 0, 1]], left / spread, guess, spread / scales[0])
+            for part, table, left in zip(windows, residual_tables, slip.left, strict=True)
         ]
         residual_tables = _residuals(windows, guess, weights, scales)
         if largest_change > _CURVED:
             slope_tables = [slopes(part, guess, k, weights[k], scales, free) for k, part in enumerate(windows)]
-        pieces = []
+        pieces = _nearly_equal(windows, guess.base, start.base, len(unknowns), excited.span)
         for k, (part, slope) in enumerate(zip(windows, slope_tables, strict=True)):
-            row_weights = np.sqrt(weights[k])[:, [0, 0, 0] + [1] * (slope.shape[1] - 3)]
-            row_weights /= scales[[0, 0, 1] + [2] * (slope.shape[1] - 3)]
-            time = np.repeat(part.spread(part.keys.astype(np.float64) + 0.5), slope.shape[1]) * part.span
+            row_weights = np.sqrt(weights[k][:, :1]) / scales[[0, 0, 1]]
+            time = np.repeat(part.signals.pose_time[part.rows], 3)
             rows = (slope * row_weights[:, :, None]).reshape(-1, slope.shape[2])
-            pieces.append(Rows(time, -rows, (residual_tables[k] * row_weights).ravel(), recording=k, block=part.span))
-        linear_fit, change = _step(pieces, unknowns)
+            target = (residual_tables[k][:, :3] * row_weights).ravel()
+            pieces.append(Rows(time, -rows, target, recording=k, block=excited.span))
+        linear_fit, change, assumed = _step(pieces, unknowns, len(start.base.radii))
         guess = guess.moved(change)
         errors = np.sqrt(np.diag(linear_fit.covariance))
         known = np.isfinite(errors) & (np.abs(change) > _NOTHING)
@@ -218,43 +234,37 @@ def _solve(windows: Sequence[Windows], start: Guess, free: Indices, unknowns: Se
             largest_change = float(np.max(np.abs(change[known]) / errors[known], initial=0.0))
         if largest_change <= _CONVERGED:
             break
-    growing = [
-        slip_motions(part, guess, float(offset), weight) * (np.sqrt(weight[:, 1, None, None]) / scales[2])
-        for part, offset, weight in zip(windows, guess.offsets, weights, strict=True)
-    ]
-    settled = largest_change <= _CONVERGED
-    return _Solved(guess, linear_fit, scales, _misfit(pieces, unknowns, growing), settled)
+    n = len(start.base.radii)
+    covariance = linear_fit.covariance[:n, :n] + assumed[:n] @ assumed[:n].T
+    slip_error = slip_errors(slip, guess.base, covariance, excited.sufficient)
+    return _Solved(guess, linear_fit, scales, assumed, slip_error, largest_change <= _CONVERGED)
 
 
-def _misfit(pieces: Sequence[Rows], unknowns: Sequence[Unknown], slips: Sequence[Vector]) -> Vector:
-    """Changes (p,) of the unknowns if slip may grow with the motion, 0 if it does not do so significantly.
+def _nearly_equal(
+    windows: Sequence[Windows], base: MecanumBase, configured: MecanumBase, count: int, block: float
+) -> list[Rows]:
+    """Rows, spread over all windows, that keep the ratios of the radii near the configured ones, for `count` unknowns.
 
-    Wheels turn against each other in proportion to the motion if one of them has another place, or its rollers have
-    another angle, than configured. The slip is measured so exactly that an error of a millimetre or a fifth of a degree
-    would otherwise pass for radii that differ. `pieces` are the rows of the last step, in order: x, y, yaw and n slips
-    of each pose; `slips` are the `slip_motions` of each recording, weighted as its rows.
+    Together they are as strong as one reading of each radius with the standard deviation `UNEQUAL`. `block` is the
+    duration of the blocks [s].
     """
-    count, determined = len(unknowns), np.arange(slips[0].shape[2])
-    while len(determined):
-        growth = tuple(Unknown(f"slip_{k}", "1", resolution=math.inf) for k in determined)
-        wider = []
-        for piece, table in zip(pieces, slips, strict=True):
-            columns = np.pad(table[:, :, determined], ((0, 0), (3, 0), (0, 0))).reshape(-1, len(determined))
-            wider.append(replace(piece, regressors=np.hstack([piece.regressors, columns])))
-        try:
-            fitted = fit(merge([accumulate(piece) for piece in wider]), (*unknowns, *growth))
-        except IdentificationError:  # too short for more unknowns
-            break
-        values, errors = fitted.values[count:], np.sqrt(np.diag(fitted.covariance))[count:]
-        if np.all(np.isfinite(values)):
-            significant = bool(np.any(np.abs(values) > _SIGNIFICANT * errors))
-            return np.nan_to_num(fitted.values[:count]) if significant else np.zeros(count)
-        determined = determined[np.isfinite(values)]
-    return np.zeros(count)
+    n, total = len(base.radii), sum(len(part.starts) for part in windows)
+    regressors = np.pad(np.eye(n) - 1.0 / n, ((0, 0), (0, count - n))) / (UNEQUAL * math.sqrt(total))
+    target = -regressors[:, :n] @ np.log(base.radii / configured.radii)
+    return [
+        Rows(
+            np.repeat(part.middles, n),
+            np.tile(regressors, (len(part.starts), 1)),
+            np.tile(target, len(part.starts)),
+            recording=k,
+            block=block,
+        )
+        for k, part in enumerate(windows)
+    ]
 
 
-def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector]:
-    """Fit the linearised model; return the fit and the damped change (p,) of the guess.
+def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown], wheels: int) -> tuple[Fit, Vector, Vector]:
+    """Fit the linearised model; return the fit, the damped change (p,) of the guess, and `_Solved.assumed`.
 
     Levenberg damping: it converges to the same solution as undamped steps, and does not diverge along undetermined
     directions.
@@ -266,7 +276,9 @@ def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vec
     linear_fit = fit(sums, unknowns, lambda: pieces)
     normal = np.einsum("k,kij->ij", linear_fit.weights, sums.products())
     damping = np.diag([_WIDTHS[unknown.unit] ** -2 for unknown in unknowns])
-    return linear_fit, np.linalg.solve(normal[:, :-1] + damping, normal[:, -1])
+    unequal = np.pad(np.eye(wheels) - 1.0 / wheels, ((0, len(unknowns) - wheels), (0, 0))) / UNEQUAL
+    solution = np.linalg.solve(normal[:, :-1] + damping, np.column_stack([normal[:, -1], unequal]))
+    return linear_fit, solution[:, 0], solution[:, 1:]
 
 
 def _residuals(windows: Sequence[Windows], guess: Guess, weights: Sequence[Vector], scales: Vector) -> list[Vector]:
@@ -276,27 +288,36 @@ def _residuals(windows: Sequence[Windows], guess: Guess, weights: Sequence[Vecto
 
 
 def _scatter(residual_tables: Sequence[Vector]) -> Vector:
-    """Standard deviations (3,) of position [m], yaw and slip [rad], from medians, which are robust to outliers."""
-    table = np.abs(np.vstack(residual_tables))
-    medians = [np.median(table[:, columns]) for columns in (slice(0, 2), 2, slice(3, None))]
-    scales: Vector = np.maximum(_MEDIAN_TO_DEVIATION * np.array(medians), _SMALLEST)
-    return scales
+    """Standard deviations (3,) of position [m], yaw and slip [rad]."""
+    groups = (slice(0, 2), slice(2, 3), slice(3, None))
+    return np.array([_deviation([table[:, columns] for table in residual_tables]) for columns in groups])
 
 
-def _outlier_weights(part: Windows, residual: Vector, scales: Vector, guess: Guess) -> Vector:
-    """Weights (m, 2) of poses and slips from residuals (m, 3 + n): 1, and (4 / deviations)^4 beyond 4 deviations.
+def _deviation(tables: Sequence[Vector]) -> float:
+    """Standard deviation of the values of all tables, from their median, which is robust to outliers."""
+    values = np.abs(np.concatenate([table.ravel() for table in tables]))
+    return max(_MEDIAN_TO_DEVIATION * float(np.median(values)), _SMALLEST)
 
-    A wheel that slips by e leaves a residual of e / 2 and moves the base by e / 4 along each axis. The effect is
+
+def _outlier_weights(part: Windows, pose: Vector, slip: Vector, guess: Guess, slip_scale: float) -> Vector:
+    """Weights (m, 2) of poses and slips: 1, and (4 / deviations)^4 beyond 4 deviations.
+
+    A wheel that slips by e leaves a slip of e / 2 and moves the base by e / 4 along each axis. The effect is
     not symmetric, so radii fitted to it are 0.1 % too small. Poses are weighted as if half the slip of
     their window added to their scatter.
+
+    Args:
+        part: windows of a recording.
+        pose: (m, 3) residuals, in standard deviations.
+        slip: (m, n) of the wheels that their radii do not explain, in standard deviations.
+        guess: current values.
+        slip_scale: standard deviation of the slip [rad] over that of the position [m].
     """
-    pose = np.max(np.abs(residual[:, :3]) / scales[[0, 0, 1]], axis=1)
-    slip = np.max(np.abs(residual[:, 3:]) / scales[2], axis=1)
-    weights = np.asarray((_FAR / np.maximum(np.column_stack([pose, slip]), _FAR)) ** 4)
-    slip_distance = (
-        0.5 * np.mean(guess.base.radii) * np.sqrt(part.sums(np.sum(residual[:, 3:] ** 2, axis=1)) / part.counts)
-    )
-    weights[:, 0] /= 1.0 + (part.spread(slip_distance) / scales[0]) ** 2
+    largest = np.column_stack([np.max(np.abs(pose), axis=1), np.max(np.abs(slip), axis=1)])
+    weights = np.asarray((_FAR / np.maximum(largest, _FAR)) ** 4)
+    distance = 0.5 * np.mean(guess.base.radii) * slip_scale
+    distances = distance * np.sqrt(part.sums(np.sum(slip**2, axis=1)) / part.counts)
+    weights[:, 0] /= 1.0 + part.spread(distances) ** 2
     return weights
 
 
@@ -368,12 +389,8 @@ def _judged(
             quantity._replace(extra_variance=quantity.extra_variance + share**2)
             for quantity, share in zip(reported, shares, strict=True)
         ]
-    misfits = np.array([0.0 if solved is None else float(quantity.slope @ solved.misfit) for quantity in reported])
-    for each_wheel in (slice(1, 1 + n), slice(1 + n, 1 + 2 * n)):  # any of the wheels may be misplaced
-        misfits[each_wheel] = math.sqrt(float(np.mean(misfits[each_wheel] ** 2)))
-    parts = zip(reported, causes, misfits.tolist(), strict=True)
     estimates = _with_joint_refusals(
-        [_estimate(quantity, reason, fitted, misfit) for quantity, reason, misfit in parts]
+        [_estimate(each, cause, solved, n) for each, cause in zip(reported, causes, strict=True)]
     )
     known = {estimate.name: estimate.value for estimate in estimates if estimate.identified}
     pattern = (
@@ -440,33 +457,31 @@ def _reported(guess: Guess, names: Sequence[str], linear_fit: Fit | None) -> lis
     """Mean radius r, relative errors e_i = r_i / r - 1 of the n radii, then the values of the other unknowns.
 
     The first unknowns are ln r_i, so dr = sum of r_i / n d ln r_i and de_i = r_i / r (d ln r_i - sum of r_j / (n r) d
-    ln r_j). Errors, and with them the radii, are shrunk; the mean shift, and the creep that they
-    may be, count as additional errors. The verdict is
-    on the differences of all wheels together, so an error that happens to be zero is as well known as the others.
+    ln r_j). Errors, and with them the radii, are shrunk; what is unknown of them is not, and creep counts as an
+    additional error. The verdict is on the differences of all wheels together, so an error that happens to be zero is
+    as well known as the others.
     """
     n, offsets = len(guess.base.radii), len(guess.offsets)
     mean, zeros = float(np.mean(guess.base.radii)), np.zeros(len(names) - n)
     radius = Unknown(RADIUS, "m", share=_USEFUL)
     reported = [_Reported(radius, mean, np.concatenate([guess.base.radii / n, zeros]))]
     error_slopes = (guess.base.radii / mean)[:, None] * (np.eye(n) - guess.base.radii / (n * mean))
-    errors = guess.base.radii / mean - 1.0
-    rows = np.column_stack([error_slopes, np.zeros((n, len(names) - n))])
+    errors, rows = guess.base.radii / mean - 1.0, np.column_stack([error_slopes, np.tile(zeros, (n, 1))])
     variance = math.nan if linear_fit is None else sum(linear_fit.error_of(row) ** 2 for row in rows) / (n - 1)
     share = shrinkage(errors, variance) if math.isfinite(variance) else 0.0
-    shrinkage_variance = share**2 * float(np.mean(errors**2)) + (1.0 - share) * CREEP**2
     errors *= 1.0 - share
     radii = mean * (1.0 + errors)
     resolution = max(_EVEN, WIDEST_SHARE * math.sqrt(float(np.mean(errors**2))))
-    for name, error, slope in zip(names[:n], errors.tolist(), math.sqrt(1.0 - share) * error_slopes, strict=True):
+    for name, error, row in zip(names[:n], errors.tolist(), rows, strict=True):
         unknown = Unknown(name.replace(RADIUS, RADIUS_ERROR), "1", resolution=resolution)
-        reported.append(_Reported(unknown, error, np.concatenate([slope, zeros]), shrinkage_variance))
+        reported.append(_Reported(unknown, error, row, CREEP**2))
     size = lever(guess.base), guess.base.lateral_factor
     values = np.concatenate([radii, size, guess.sensor, guess.offsets, [guess.smoothing]])
     slopes_ = np.diag(np.concatenate([values[: n + 2], np.ones(len(names) - n - 2)]))
     units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * offsets + ["s2"]
     resolutions = [0.0] * (n + 2) + [_USEFUL * size[0]] * 2 + [_YAW_RESOLUTION] + [_OFFSET_RESOLUTION] * offsets
     resolutions.append(_STRONG)
-    extra_variances = [mean**2 * shrinkage_variance] * n + [0.0] * (len(names) - n)
+    extra_variances = [(mean * CREEP) ** 2] * n + [0.0] * (len(names) - n)
     for name, unit, value, slope, fine, extra_variance in zip(
         names, units, values.tolist(), slopes_, resolutions, extra_variances, strict=True
     ):
@@ -475,15 +490,12 @@ def _reported(guess: Guess, names: Sequence[str], linear_fit: Fit | None) -> lis
     return reported
 
 
-def _estimate(reported: _Reported, reason: Reason | None, linear_fit: Fit | None, misfit: float) -> Estimate:
-    """Estimate of a value with its verdict.
-
-    `reason` states why it cannot be identified, None if it may be; `misfit` is an additional error, see `_misfit`.
-    """
+def _estimate(reported: _Reported, reason: Reason | None, solved: _Solved | None, wheels: int) -> Estimate:
+    """Estimate of a value of a base with n `wheels`; `reason` states why it cannot be identified, None if it may be."""
     unknown = reported.unknown
-    if reason is not None or linear_fit is None:
+    if reason is not None or solved is None:
         return undetermined(unknown, reason)
-    used = reported.slope != 0.0
+    linear_fit, used = solved.fit, reported.slope != 0.0
     names = np.array([fitted.name for fitted in linear_fit.unknowns])
     covariance = linear_fit.covariance[np.ix_(used, used)]
     if np.any(np.isnan(covariance)):
@@ -496,4 +508,17 @@ def _estimate(reported: _Reported, reason: Reason | None, linear_fit: Fit | None
     if np.sum(used) == 1:
         hint = confused(alike(names.tolist(), linear_fit.correlation)[int(np.flatnonzero(used)[0])])
     judged = judge(unknown, reported.value, error, multiple * error, hint)
-    return widened([judged], [unknown], [Rival(_MISPLACED, {unknown.name: misfit})], multiple)[0]
+    return widened([judged], [unknown], _rivals(unknown, reported, solved, wheels), multiple)[0]
+
+
+def _rivals(unknown: Unknown, reported: _Reported, solved: _Solved, wheels: int) -> list[Rival]:
+    """Radii that are equal only by assumption, and slip: any of the wheels may be the cause."""
+    if unknown.name.startswith(f"{RADIUS}_"):
+        share = 1.0 if unknown.name.startswith(RADIUS_ERROR) else reported.value
+    else:
+        share = reported.value / math.sqrt(wheels) if unknown.name in (RADIUS, LEVER, LATERAL_FACTOR) else 0.0
+    return [
+        Rival(_ASSUMED, {unknown.name: float(np.linalg.norm(reported.slope @ solved.assumed))}),
+        Rival(_SLIPPING, {unknown.name: share * solved.slip.loads}),
+        Rival(_MISPLACED, {unknown.name: share * solved.slip.unexplained}),
+    ]

@@ -4,8 +4,8 @@ A tracked body at S = (x, y, yaw) on the robot moves, while the wheels turn by d
     Z(t) = G o (P + c P'')(t),   P(t) = O(t - offset) o S,   O' = O o exp(A^+ diag(R) dq),
 with A the rolling constraints of `MecanumBase`, integrated exactly on SE(2). c is half the variance of the times over
 which the tracker averages; it is 0 without a filter, and negative for a filter that estimates speeds too. The start G
-of each window is fitted to its poses, so that odometry drifts only over the length of a window. The slip
-(1 - A A^+) diag(R) q of the wheels against each other is constant in a window, except for noise.
+of each window is fitted to its poses, so that odometry drifts only over the length of a window. What the slip
+(1 - A A^+) diag(R) q of the wheels against each other tells is in `_slip`.
 
 Source: systems 29-31, 34.
 """
@@ -80,18 +80,23 @@ def scaled_to(base: MecanumBase, target: float, lateral_factor: float) -> Vector
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Poses of one recording, grouped into windows of equal length."""
+    """Poses of one recording, grouped into windows."""
 
     signals: CalibrationSignals  # the recording
     rows: Indices  # (m,) indices of the poses used
     starts: Indices  # (w,) index into `rows` at which each of the w windows starts
-    keys: Indices  # (w,) number of each window: time over its length
-    span: float  # length [s]
+    span: float  # length [s]; shorter before and after a gap
 
     @property
     def counts(self) -> Indices:
         """Poses (w,) in each window."""
         return np.diff(np.append(self.starts, len(self.rows)))
+
+    @property
+    def middles(self) -> Vector:
+        """Mean times (w,) of the poses of each window [s]."""
+        means: Vector = self.sums(self.signals.pose_time[self.rows]) / self.counts
+        return means
 
     def sums(self, values: Vector) -> Vector:
         """Sums (w, ...) of values (m, ...) over the windows."""
@@ -148,19 +153,10 @@ def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vec
     return slips
 
 
-def slip_motions(windows: Windows, guess: Guess, offset: float, weights: Vector) -> Vector:
-    """Slips (m, n, 3 (n - 3)) if each slip of the wheels against each other grows with forward, sideways and turn.
-
-    The slips have n - 3 independent directions; arguments and windows are those of `residuals`.
-    """
-    base, signals = guess.base, windows.signals
-    directions = np.linalg.svd((base.inverse_matrix * base.radii[:, None]).T)[2][3:]
-    rotation = _rotations(signals, signals.pose_time[windows.rows] - offset)
-    motion = rotation @ base.forward_matrix.T
-    weight = weights[:, 1:] / np.maximum(windows.spread(windows.sums(weights[:, 1:])), 1e-300)
-    motion -= windows.spread(windows.sums(weight * motion))
-    slips: Vector = np.einsum("mj,kn->mnkj", motion, directions).reshape(*rotation.shape, 3 * len(directions))
-    return slips
+def motions(windows: Windows, base: MecanumBase, offset: float) -> Vector:
+    """Forward, sideways [m] and turn [rad] (m, 3) of the wheels from the first reading of a recording to each pose."""
+    rolled: Vector = _rotations(windows.signals, windows.signals.pose_time[windows.rows] - offset)
+    return rolled @ base.forward_matrix.T
 
 
 def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, scales: Vector) -> Vector:
@@ -195,13 +191,13 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
 
 
 def slopes(windows: Windows, guess: Guess, index: int, weights: Vector, scales: Vector, free: Indices) -> Vector:
-    """Slopes (m, 3 + n, p) of the `residuals` over the p changes of `Guess.moved`, zero for those not in `free`.
+    """Slopes (m, 3, p) of the poses' `residuals` over the p changes of `Guess.moved`, zero for those not in `free`.
 
     `index` is that of the recording among the offsets.
     """
     n = len(guess.base.radii)
     count = n + 6 + len(guess.offsets)
-    table = np.zeros((len(windows.rows), 3 + n, count))
+    table = np.zeros((len(windows.rows), 3, count))
     for k in free:
         if n + 5 <= k < count - 1 and k != n + 5 + index:
             continue
@@ -210,9 +206,7 @@ def slopes(windows: Windows, guess: Guess, index: int, weights: Vector, scales: 
         after, before = guess.moved(change), guess.moved(-change)
         rise = residuals(windows, after, float(after.offsets[index]), weights, scales)
         fall = residuals(windows, before, float(before.offsets[index]), weights, scales)
-        table[:, :, k] = (rise - fall) / (2.0 * _STEP)
-    # Slips carry no information on the clocks: interpolation reduces their noise, which would bias the offset.
-    table[:, 3:, n + 5 :] = 0.0
+        table[:, :, k] = (rise - fall)[:, :3] / (2.0 * _STEP)
     return table
 
 

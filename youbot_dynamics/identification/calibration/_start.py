@@ -34,6 +34,8 @@ GRID = 0.02  # [s] interval of the times at which wheels and tracker are compare
 _SPEED_INTERVAL = 0.3  # interval over which speeds are compared [s], since poses are noisy
 _NEAR_BEST = 0.02  # relative difference to the best agreement at which the smaller offset is taken
 _MARGIN = 0.1 + AROUND  # [s] wheel readings needed around a pose, since the offset still changes
+_SHORT = 2.0  # [s] length of windows in which motion is counted, and of the blocks of which the scatter is taken
+_LONG = 6.0  # [s] length of windows to whose poses the start of odometry is fitted
 _FEWEST_POSES = 4  # in a window
 _LEAST_SHARE = 0.5  # share of its length that the poses of a window must span
 _ANOTHER_UNIT = 4.0  # ratio of distances by poses and by wheels above which a unit is wrong
@@ -124,49 +126,51 @@ def best_offset(rolled: Vector, tracked: Vector) -> float:
     return 0.0 if 0 in best_lags else float(np.median(best_lags)) * GRID
 
 
-def cut_windows(recordings: Sequence[CalibrationSignals], guess: Guess, span: float) -> tuple[Windows, ...]:
-    """Windows of each recording in which the robot moves and its wheels and poses are known.
+def cut_windows(
+    recordings: Sequence[CalibrationSignals], guess: Guess
+) -> tuple[tuple[Windows, ...], tuple[Windows, ...]]:
+    """Short and long windows of each recording in which the robot moves and its wheels and poses are known.
 
-    `span` is their desired length [s]; they are longer if poses are rare, half of it if there are few windows.
+    The short ones are longer than 2 s if poses are rare, half of it if there are few windows.
     """
     steps = [np.diff(signals.pose_time) for signals in recordings if len(signals.pose_time) > 1]
-    period = float(np.median(np.concatenate(steps))) if steps else span
-    longest = max(span, 2.0 * _FEWEST_POSES * period)
+    period = float(np.median(np.concatenate(steps))) if steps else _SHORT
+    usual = max(_SHORT, 2.0 * _FEWEST_POSES * period)
 
     def cut(length: float) -> tuple[Windows, ...]:
         pairs = zip(recordings, guess.offsets.tolist(), strict=True)
         return tuple(_windows(signals, guess.base, offset, length) for signals, offset in pairs)
 
-    windows = cut(longest)
-    few = sum(len(part.keys) for part in windows) < _FEW_WINDOWS
-    return cut(0.5 * span) if few and longest == span else windows
+    windows = cut(usual)
+    few = sum(len(part.starts) for part in windows) < _FEW_WINDOWS
+    return cut(0.5 * _SHORT) if few and usual == _SHORT else windows, cut(max(_LONG, usual))
 
 
 def _windows(signals: CalibrationSignals, base: MecanumBase, offset: float, span: float) -> Windows:
-    """Windows of one recording, without those with a gap in the wheel readings, few poses or little motion."""
+    """Windows of one recording, ended by gaps in the wheel readings, without those of few poses or little motion."""
     nothing = np.zeros(0, dtype=np.int64)
     if len(signals.wheel_time) < 2:
-        return Windows(signals, nothing, nothing, nothing, span)
-    times = signals.pose_time - offset
-    inside = (times >= signals.wheel_time[0] + _MARGIN) & (times <= signals.wheel_time[-1] - _MARGIN)
-    rows = np.flatnonzero(inside)
-    keys = np.floor(signals.pose_time[rows] / span).astype(np.int64)
+        return Windows(signals, nothing, nothing, span)
+    stamps, times = signals.wheel_time, signals.pose_time - offset
     gap_counts = np.concatenate([[0], np.cumsum(signals.gaps())])
-    selected, starts, numbers, count = [], [], [], 0
-    borders = np.concatenate([np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1)), [len(keys)]])
+    around = np.clip(np.searchsorted(stamps, times[:, None] + [-_MARGIN, _MARGIN]) - [1, 0], 0, len(stamps) - 1)
+    before, after = gap_counts[around].T
+    inside = (times >= stamps[0] + _MARGIN) & (times <= stamps[-1] - _MARGIN)
+    rows = np.flatnonzero(inside & (before == after))
+    changes = np.diff(np.floor(signals.pose_time[rows] / span), prepend=-np.inf) + np.diff(before[rows], prepend=0)
+    selected, starts, count = [], [], 0
+    borders = [*np.flatnonzero(changes), len(rows)]
     for first, last in zip(borders[:-1], borders[1:], strict=True):
         part = rows[first:last]
-        if last - first < _FEWEST_POSES or times[part[-1]] - times[part[0]] < _LEAST_SHARE * span:
-            continue
-        begin, end = np.searchsorted(signals.wheel_time, times[part[[0, -1]]] + [-_MARGIN, _MARGIN])
-        whole = gap_counts[min(end, len(gap_counts) - 1)] == gap_counts[max(begin - 1, 0)]
-        if whole and np.max(np.abs(_motion(signals, base, times[part[[0, -1]]]))) > _MOVING:
+        begin, end = times[part[[0, -1]]]
+        turned = signals.wheel_angles[slice(*np.searchsorted(stamps, [begin, end]))]
+        enough = last - first >= _FEWEST_POSES and end - begin >= _LEAST_SHARE * min(span, _SHORT) and len(turned) > 0
+        if enough and np.max(np.ptp(turned, axis=0) * base.radii) > _MOVING:
             selected.append(part)
             starts.append(count)
-            numbers.append(keys[first])
             count += last - first
     chosen = np.concatenate(selected) if selected else nothing
-    return Windows(signals, chosen, np.array(starts, dtype=np.int64), np.array(numbers, dtype=np.int64), span)
+    return Windows(signals, chosen, np.array(starts, dtype=np.int64), span)
 
 
 def _motion(signals: CalibrationSignals, base: MecanumBase, ends: Vector) -> Vector:
@@ -186,7 +190,7 @@ class Excitation:
     omni: bool = False  # whether the wheels have no lateral factor
 
     @property
-    def _sufficient(self) -> list[bool]:
+    def sufficient(self) -> list[bool]:
         """Whether enough windows have forward motion, sideways motion, and turns."""
         return [count >= _EXCITED_WINDOWS for count in self.counts]
 
@@ -195,7 +199,7 @@ class Excitation:
 
         If only a combination of two is determined, one of them stays as configured.
         """
-        forward, sideways, turning = self._sufficient
+        forward, sideways, turning = self.sufficient
         straight = forward or sideways
         return [True] * wheels + [
             turning and straight,
@@ -210,8 +214,8 @@ class Excitation:
 
         Sensor and offsets are fitted together with the radii: without these they are refused too.
         """
-        forward, sideways, turning = self._sufficient
-        if not any(self._sufficient):
+        forward, sideways, turning = self.sufficient
+        if not any(self.sufficient):
             return [self._with_counts(RESTING, 0)] * (wheels + 5 + offsets)
         if not (forward or sideways):
             return [self._with_counts(ONLY_TURN, 0)] * (wheels + 5 + offsets)

@@ -27,6 +27,7 @@ from youbot_dynamics.identification.calibration._fit import (
     LEVER,
     LIKELY,
     RADIUS,
+    UNEQUAL,
     Calibration,
 )
 from youbot_dynamics.identification.calibration._model import Guess, lever, odometry, ratios
@@ -57,7 +58,6 @@ _REST = 1.0  # [s] for which the wheels are at rest between two legs
 _REST_MARGIN = 0.3  # [s] of this rest that belong to a leg, at each end
 _STANDSTILL_RATE = 0.02  # [rad/s] below which a wheel is at rest
 _LEAST_TURN = 1.0  # [rad] that some wheel turns in a leg; less is no leg
-_UNEQUAL = 0.005  # chosen: standard deviation of the radii of one robot's wheels over their mean
 _ROLLERS = 0.0005  # [m] of a leg: rollers of the youBot move its end by up to 0.4 mm
 _STEP = 1e-6  # of the numerical slopes
 _ROUNDS = 20
@@ -216,7 +216,7 @@ def _solve(legs: Sequence[TapeLeg], guess: Guess, determined: Indices) -> tuple[
     common = np.vstack([radius_changes.sum(axis=0), np.eye(n + 6)[n : n + 2]])[determined]
     for _ in range(_ROUNDS):
         rolled = np.array([leg.rolled(guess.base) for leg in legs])
-        unequal = _slopes(legs, guess, radius_changes - radius_changes.mean(axis=0)) * _UNEQUAL
+        unequal = _slopes(legs, guess, radius_changes - radius_changes.mean(axis=0)) * UNEQUAL
         creep = CREEP * np.array([[leg.measured * (leg.kind == kind) for kind in KINDS] for leg in legs])
         shared_errors = np.hstack([unequal, creep])
         lever_length = lever(guess.base)
