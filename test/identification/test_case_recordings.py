@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from repository import CASES, ROOT
 
+from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.least_squares import Kind
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
@@ -15,11 +16,11 @@ TRUE = 0.1095  # [s] delay at the wheels of every axis
 AXES = ("x", "y", "yaw")
 
 
-def delays(name: str):
+def identified(name: str, stage: str, options: Options | None = None):
     case = CASES / "base" / name
     if not case.exists():
         pytest.skip(f"{case} is absent")
-    return identify(case, ROBOT, Options(), only=("delay",))
+    return identify(case, ROBOT, options, only=(stage,))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def delays(name: str):
     ],
 )
 def test_the_delay_holds_however_a_driver_reports_its_wheels_and_stamps(name, told):
-    found = delays(name)
+    found = identified(name, "delay")
     for axis in AXES:
         estimate = found.result[f"robot.base.delay.effective_{axis}"].estimate
         assert estimate.identified and estimate.value == pytest.approx(TRUE, abs=3e-3)
@@ -43,7 +44,7 @@ def test_the_delay_holds_however_a_driver_reports_its_wheels_and_stamps(name, to
 
 
 def test_a_base_that_stops_between_its_commands_has_no_delay_of_held_commands():
-    found = delays("deadman_4hz")
+    found = identified("deadman_4hz", "delay")
     for axis in AXES:
         estimate = found.result[f"robot.base.delay.effective_{axis}"].estimate
         assert estimate.reason.kind is Kind.UNEXPLAINED and "s after each command" in estimate.verdict
@@ -58,3 +59,14 @@ def test_wheels_that_stiff_loops_turn_alike_are_told_apart_by_the_poses():
         estimate = found.result[f"robot.base.geometry.wheel_radius_error_{wheel}"].estimate
         assert estimate.identified and estimate.value == pytest.approx(error, rel=0.03)
         assert estimate.interval[0] <= error <= estimate.interval[1]
+
+
+def test_odometry_whose_pose_turns_half_as_far_as_its_twist_says_is_named():
+    warnings = identified("odom_pose_half_heading", "body").warnings
+    assert any("pose and twist contradict each other" in warning and "in yaw 0.5;" in warning for warning in warnings)
+
+
+def test_times_that_were_written_with_too_few_digits_are_named():
+    options = Options(columns="time=t,command.x=cx,measured.x=vx")
+    with pytest.raises(RecordingError, match="write the times with all their digits"):
+        identified("time_g.csv", "delay", options)

@@ -60,6 +60,7 @@ _HEADER_LINES = 1000
 _LONGEST_LINE = 100_000  # characters
 _LONGEST = 9e9  # [s] from the first to the last time and 0; more nanoseconds do not fit into 64 bits
 _LONGEST_PERIOD = 1.5  # [s] between lines on a base: a tracker may write one a second, and most drivers 10 to 500
+_MOST_REPEATED = 0.5  # share of the lines that repeat the time before them above which it lacks digits
 _FEWEST = 3  # lines on a base, for its period
 
 
@@ -378,11 +379,13 @@ def _check_values(layout: _Layout, values: Vector) -> None:
     if stuck.size:
         row = int(stuck[0]) + 1
         number, _ = next(islice(layout.lines(), row, None))
+        repeated = np.all(np.diff(time) >= 0.0) and len(stuck) > _MOST_REPEATED * len(time)
+        rounded = "write the times with all their digits: most lines repeat that of the line before"
         raise RecordingError(
             f"{layout.path} line {number}",
-            got=f"time {time[row]:.9g} after {time[row - 1]:.9g}",
+            got=f"time {time[row]:.12g} after {time[row - 1]:.12g}",
             expected="times that increase from line to line",
-            remedy="correct the file, or name the column that holds the time",
+            remedy=rounded if repeated else "correct the file, or name the column that holds the time",
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -12,15 +12,20 @@ from youbot_dynamics.identification.reading._clock import check_clock
 from youbot_dynamics.identification.reading._opened import (
     Opened,
     find_arm_states,
+    find_odometry,
     find_topic,
     find_wheel_states,
     ratio_tells,
     speed_ratio,
     times_of,
 )
+from youbot_dynamics.kinematics import planar
+from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.robot import Robot
 
+_AXES = ("forward", "sideways", "in yaw")
+_CONTRADICTS = 0.15  # relative difference of pose and twist
 _LEAP = 3.0  # [rad] slightly less than half a turn
 _FASTEST = 60.0  # [rad/s] several times the speed of any youBot joint
 _TIMES_USUAL = 20.0  # multiple of the speed of nine of ten readings
@@ -65,6 +70,7 @@ def _warnings(opened: Opened, robot: Robot) -> Iterator[str]:
             yield from _of_series(states)
             yield from _of_jumps(states)
             yield from _of_units(states, position_sign, velocity_sign)
+    yield from _of_odometry(recording, chosen)
     if commands is not None:
         yield from _of_series(commands)
         if wheels is not None:
@@ -117,6 +123,28 @@ def _of_jumps(states: JointSeries) -> Iterator[str]:
     if leaps:
         jumps = ", ".join(leaps)
         yield f"{states.topic}: angles jump between two readings, first {jumps}: impossible; remove these readings"
+
+
+def _of_odometry(recording: Recording, chosen: Mapping[str, str]) -> Iterator[str]:
+    """Odometry whose pose moves otherwise than its twist says, along an axis."""
+    try:
+        topic = find_odometry(recording, chosen)
+        poses, twists = (None, None) if topic is None else (recording.poses(topic), recording.twists(topic))
+    except YoubotDynamicsError:
+        return
+    if poses is None or twists is None or len(poses.stamp) != len(twists.received) or not np.any(twists.twist):
+        return
+    path = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
+    time = poses.stamp if bool(np.all(np.isfinite(poses.stamp))) else poses.received
+    ratios = [speed_ratio(time, path[:, k], twists.twist[:, k]) for k in range(3)]
+    apart = [
+        f"{axis} {ratio:.3g}" for axis, ratio in zip(_AXES, ratios, strict=True) if abs(ratio - 1.0) > _CONTRADICTS
+    ]
+    if apart:
+        yield (
+            f"{topic}: pose and twist contradict each other: motion of the pose over that of the twist is "
+            f"{', '.join(apart)}; delays, gains and limits of the base are those of the twist: mend the odometry"
+        )
 
 
 def _of_pair(commands: JointSeries, wheels: JointSeries) -> Iterator[str]:
