@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from repository import CASES, ROOT
 
+from youbot_dynamics.commands.main import main
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.least_squares import Kind
 from youbot_dynamics.identification.pipeline import identify
@@ -70,3 +71,15 @@ def test_times_that_were_written_with_too_few_digits_are_named():
     options = Options(columns="time=t,command.x=cx,measured.x=vx")
     with pytest.raises(RecordingError, match="write the times with all their digits"):
         identified("time_g.csv", "delay", options)
+
+
+def test_tape_readings_in_inches_are_told_as_such(capsys):
+    case = CASES / "base" / "tape_inches"
+    if not case.exists():
+        pytest.skip(f"{case} is absent")
+    readings = ("--forward", "48.25", "--sideways", "49.2", "--turn", "727.7")
+    with pytest.raises(SystemExit) as end:
+        main(["calibrate", "--tape", "--bag", str(case), *readings, "--robot-file", "rosbot_xl"])
+    assert end.value.code == 1
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "about 1.2 m, as the wheels rolled" in line and "were these inches?" in line

@@ -117,10 +117,30 @@ def test_readings_that_contradict_each_other_are_refused():
     assert again["wheel_radius"].standard_error < 0.8 * calibrate_by_tape(legs, BASE)["wheel_radius"].standard_error
 
 
-def test_a_reading_in_centimetres_is_refused():
-    wrong = dataclasses.replace(leg(FORWARD), measured=150.0)
-    found = calibrate_by_tape([wrong], BASE)
-    assert "check distances in m" in found["wheel_radius"].verdict
+@pytest.mark.parametrize(("factor", "unit"), [(100.0, "centimetres"), (39.37, "inches"), (1000.0, "millimetres")])
+def test_a_reading_in_another_unit_is_refused_with_the_unit_it_may_have(factor: float, unit: str):
+    wrong = dataclasses.replace(leg(SIDEWAYS, seconds=3.0), measured=0.9 * factor)
+    with pytest.raises(InputError, match=f"leg 2: .*about 0.89.* m, as the wheels rolled.*were these {unit}"):
+        calibrate_by_tape([leg(FORWARD), wrong], BASE)
+
+
+def test_a_turn_in_radians_is_refused_as_such():
+    one = leg(TURN)
+    with pytest.raises(InputError, match="leg 1: got a reading of 4 degrees turn; .*were these radians"):
+        calibrate_by_tape([dataclasses.replace(one, measured=np.radians(one.measured))], BASE)
+
+
+def test_readings_forward_and_sideways_that_were_exchanged_are_refused():
+    forward, sideways = leg(FORWARD, seconds=5.0), leg(SIDEWAYS, seconds=5.0 * TRUE.lateral_factor)
+    right = calibrate_by_tape([forward, sideways], BASE)
+    assert right["lateral_factor"].identified
+    exchanged = [
+        dataclasses.replace(forward, measured=sideways.measured),
+        dataclasses.replace(sideways, measured=forward.measured),
+    ]
+    found = calibrate_by_tape(exchanged, BASE)
+    assert not any(estimate.identified for estimate in found.estimates)
+    assert "forward and sideways were exchanged" in found["lateral_factor"].verdict
 
 
 def test_numbers_that_no_leg_can_have_are_refused():

@@ -68,6 +68,9 @@ _RETURN = 0.8  # of its greatest distance or turn that a leg has at its end
 _ROLLED = 0.5  # of the mean way of the wheels that a leg covers at least; mecanum wheels cover all of it
 
 
+_PER_METRE = {100.0: "centimetres", 1000.0: "millimetres", 39.37: "inches", 3.281: "feet"}
+# Rollers give a lateral factor of at most 1, and at an angle of 46 degrees 1.036.
+_LARGEST_FACTOR = 1.04
 _FINEST, _LONGEST = 1e-6, 1e3  # [m] or [rad]: what is measured with a tape, and how well
 
 
@@ -122,7 +125,8 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
         the radii of single wheels.
 
     Raises:
-        InputError: no leg, another number of wheels, or wheels that show another motion than the leg is.
+        InputError: no leg, another number of wheels, wheels that show another motion than the leg is, or a reading in
+            another unit.
     """
     n = len(base.radii)
     if not legs or any(leg.wheel_angles.shape[1] != n for leg in legs):
@@ -130,6 +134,7 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
         raise InputError("legs", got=f"wheels {got}", expected=f"{n} wheels in each")
     for k, leg in enumerate(legs, start=1):
         _check_kind(k, leg, base)
+        _check_unit(k, leg, base)
     guess, determined = Guess(base, np.zeros(3), np.zeros(0)), _determined(legs, base)
     reasons, covariance = _reasons(legs, base), np.full((3, 3), nan)
     if len(determined):
@@ -176,6 +181,29 @@ def _check_kind(number: int, leg: TapeLeg, base: MecanumBase) -> None:
             expected=expected,
             remedy=f"check {sign}the order of the legs ({', '.join(KINDS)}), and the order and signs of the wheels",
         )
+
+
+def _check_unit(number: int, leg: TapeLeg, base: MecanumBase) -> None:
+    """Refuse a reading that differs from what the wheels rolled by more than a geometry can.
+
+    Raises:
+        InputError: such a reading.
+    """
+    rolled, turn = abs(leg.rolled(base)), leg.kind == TURN
+    ratio = abs(leg.measured) / rolled
+    if 1.0 / LIKELY < ratio < LIKELY:
+        return
+    units = {1.0 / degrees(1.0): "radians"} if turn else _PER_METRE
+    close = [unit for factor, unit in units.items() if 0.8 < ratio / factor < 1.25]
+    expected, shown = (
+        (f"{degrees(rolled):.0f} degrees", degrees(leg.measured)) if turn else (f"{rolled:.3g} m", leg.measured)
+    )
+    raise InputError(
+        f"leg {number}",
+        got=f"a reading of {shown:.4g} {'degrees' if turn else 'm'} {leg.kind}",
+        expected=f"about {expected}, as the wheels rolled",
+        remedy=f"give it in {'degrees' if turn else 'm'}{f'; were these {close[0]}?' if close else ''}",
+    )
 
 
 def _determined(legs: Sequence[TapeLeg], base: MecanumBase) -> Indices:
@@ -249,6 +277,12 @@ def _inconsistency(fitted: MecanumBase, base: MecanumBase, freedom: int, misfit:
             Kind.WRONG_SIGNALS,
             f"the readings contradict each other by {np.sqrt(misfit / freedom):.2g} times their errors: "
             "check the full turns and the distances",
+        )
+    if fitted.lateral_factor > max(_LARGEST_FACTOR, base.lateral_factor):
+        return Reason(
+            Kind.WRONG_SIGNALS,
+            f"with these readings the lateral factor is {fitted.lateral_factor:.4f}, and rollers give at most 1: "
+            "check whether the readings forward and sideways were exchanged",
         )
     for name, ratio in ratios(fitted, base).items():
         if not 1.0 / LIKELY < ratio < LIKELY:
