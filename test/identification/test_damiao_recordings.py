@@ -10,7 +10,7 @@ from arm_motions import explained_in
 from repository import DATA
 
 from youbot_dynamics.identification.arm_friction import ArmFrictionModel, identify_arm_friction
-from youbot_dynamics.identification.arm_friction._joint_fit import JointFit
+from youbot_dynamics.identification.arm_friction._fit import JointFit
 from youbot_dynamics.identification.signals import ArmSignals
 
 FOLDER = DATA / "openarm_damiao"

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from youbot_dynamics.identification.arm_friction._joint_fit import JointFit
+from youbot_dynamics.identification.arm_friction._fit import JointFit
 from youbot_dynamics.identification.arm_friction._rows import JointRows
 from youbot_dynamics.identification.least_squares import (
     Kind,

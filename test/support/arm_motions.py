@@ -11,7 +11,7 @@ import numpy as np
 from youbot_dynamics.identification.arm_friction import inertial_parameters
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._inertia import pseudo_inertia
-from youbot_dynamics.identification.arm_friction._rows import joint_rows
+from youbot_dynamics.identification.arm_friction._rows import arm_equations
 from youbot_dynamics.identification.excitation import ArmExcitation, arm_motion
 from youbot_dynamics.identification.signals import ArmSignals
 from youbot_dynamics.robot import Robot, load_robot
@@ -87,8 +87,7 @@ def truth_of(seed: int) -> ArmTruth:
 
 def explained_in(found: ArmFriction, recordings: Sequence[ArmSignals]) -> dict[str, float]:
     """R2 of the torque of each joint in recordings that were not fitted, or parts of them."""
-    rows, shares = {row.name: row for row in joint_rows(recordings, found.model)[0]}, {}
-    assert found.equations is not None
+    rows, shares = {row.name: row for row in arm_equations(recordings, found.model).rows}, {}
     for k, fitted in enumerate(found.rows):
         row = dataclasses.replace(rows[fitted.name], free=fitted.free, offset=fitted.offset)
         if found.base is not None:

@@ -13,19 +13,166 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.arm_friction._equations import ArmEquations, arm_equations
-from youbot_dynamics.identification.arm_friction._joint_fit import JointFit, joint_fit, refused_joint
 from youbot_dynamics.identification.arm_friction._regressors import BaseParameters, inertial_parameters
-from youbot_dynamics.identification.arm_friction._rows import PARTS, ArmFrictionModel, JointRows, joint_rows
-from youbot_dynamics.identification.least_squares import Estimate, Fit, Kind, Reason
-from youbot_dynamics.identification.signals import ArmSignals
+from youbot_dynamics.identification.arm_friction._rows import (
+    PARTS,
+    ArmEquations,
+    ArmFrictionModel,
+    JointRows,
+    stribeck_share,
+)
+from youbot_dynamics.identification.least_squares import (
+    Estimate,
+    Fit,
+    Kind,
+    Reason,
+    Rival,
+    Unknown,
+    judge,
+    undetermined,
+    widened,
+)
+
+_AGAINST = Reason(
+    Kind.WRONG_SIGNALS, "the efforts of this joint have the wrong sign relative to its friction: check their sign"
+)
+_CONSTANT = Reason(
+    Kind.NOT_EXCITED,
+    "the joint slid at one speed only, which determines only the total friction there; needed: two speeds",
+)
+_ONE_DIRECTION = Reason(
+    Kind.NOT_EXCITED,
+    "the joint slid in one direction only, so weight and friction look the same; needed: both directions",
+)
+_DECREASING = Reason(
+    Kind.UNEXPLAINED,
+    "friction decreases with speed and no Stribeck curve explains it: friction at low speed is unknown",
+)
+_NEGATIVE_COULOMB = Reason(
+    Kind.UNEXPLAINED,
+    "the best fit has a negative Coulomb torque: the model lacks an effect, such as a delay of the efforts",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class JointFit:
+    """Fit of one joint."""
+
+    name: str  # of the joint
+    estimates: tuple[Estimate, ...]  # Coulomb and viscous friction, Stribeck term if the model has one, and offset
+    explained: float  # R^2 of its torque over the windows used
+    windows: int  # number of them
+    speeds: tuple[float, float]  # smallest and largest speed in them [rad/s]: the valid range of the friction
+    # Total friction at three of these speeds, "joint_total_at_0.25"; may be identified when its parts are not
+    totals: tuple[Estimate, ...] = ()
+    total_speeds: tuple[float, ...] = ()  # [rad/s]
+
+    def __getitem__(self, name: str) -> Estimate:
+        """Estimate by its name without that of the joint: "coulomb", "viscous", "stribeck", "offset"."""
+        return {estimate.name: estimate for estimate in self.estimates}[f"{self.name}_{name}"]
+
+    def with_rivals(self, fit: Fit, rivals: Sequence[Rival]) -> JointFit:
+        """The fit with what rivals change in its errors; `fit` gives the bounds and the width of the intervals."""
+        unknowns, multiple = (*fit.unknowns, *(_total(total.name) for total in self.totals)), fit.half_width(1.0)
+        estimates, totals = (widened(group, unknowns, rivals, multiple) for group in (self.estimates, self.totals))
+        return dataclasses.replace(self, estimates=estimates, totals=totals)
+
+    def changes_to(
+        self, values: Mapping[str, float], row: JointRows, added: Callable[[float], float] = lambda speed: 0.0
+    ) -> dict[str, float]:
+        """What other values change, by name; their total friction at a speed is `added` more than coefficients say.
+
+        `row` is that of the joint in the fit of these values. If that has a further term of friction, they are those
+        before any bound: a total is their sum with the term that brings it back.
+        """
+        changes = {one.name: values.get(one.name, math.nan) - one.value for one in self.estimates}
+        for total, speed in zip(self.totals, self.total_speeds, strict=True):
+            parts = np.nan_to_num([values.get(f"{self.name}_{part}", math.nan) for part in PARTS])
+            changes[total.name] = float(_total_columns(row, speed) @ parts) + added(speed) - total.value
+        return changes
+
+
+def bounded_values(fit: Fit) -> dict[str, float]:
+    """Values of a fit within their bounds, by name; NaN where undetermined."""
+    return {one.name: one.value for one in fit.estimates}
+
+
+def _total(name: str) -> Unknown:
+    return Unknown(name, "N m", low=0.0)
+
+
+def _total_columns(row: JointRows, speed: float) -> Vector:
+    """Factors (5,) of PARTS in the total friction at a speed."""
+    columns = np.zeros(len(PARTS))
+    columns[[PARTS.index("coulomb"), PARTS.index("viscous")]] = 1.0, speed
+    if row.stribeck_speed > 0.0:
+        shares = stribeck_share(np.full(1, speed), row.stribeck_speed)
+        columns[[PARTS.index("stribeck"), PARTS.index("bend")]] = np.ravel(shares)
+    return columns
+
+
+def refused_joint(joint: str, reason: Reason) -> JointFit:
+    """Fit of a joint with every value refused for one reason."""
+    units = (("coulomb", "N m"), ("viscous", "N m s/rad"), ("offset", "N m"))
+    estimates = tuple(undetermined(Unknown(f"{joint}_{quantity}", unit), reason) for quantity, unit in units)
+    return JointFit(joint, estimates, math.nan, 0, (math.nan, math.nan))
+
+
+def _joint_fit(fit: Fit, row: JointRows, part: slice, explained: float) -> JointFit:
+    """Estimates of the joint of `row`, at places `part` of all unknowns, with verdicts that depend on its motion."""
+    estimates = list(fit.estimates[part][: PARTS.index("bend")])
+    speeds = np.abs(row.speed)
+    evaluated = [np.mean(speeds)] if row.one_speed else np.quantile(speeds, (0.05, 0.5, 0.95))
+    total_speeds = tuple(map(float, evaluated))
+    totals = [_total_friction(fit, row, part, speed) for speed in total_speeds]
+    errors = np.sqrt(np.nan_to_num(np.diag(fit.covariance)[part]))
+    negative = fit.values[part] < -fit.half_width(1.0) * errors
+    if row.hidden_by_weight:
+        estimates, totals = (
+            [undetermined(Unknown(estimate.name, estimate.unit), _ONE_DIRECTION) for estimate in group]
+            for group in (estimates, totals)
+        )
+    elif totals[len(totals) // 2].bound is not None:
+        # The remaining values were solved for again with this total at its bound.
+        estimates[1:3], totals = (
+            [estimate.refused_if_identified(_AGAINST) for estimate in group] for group in (estimates[1:3], totals)
+        )
+        estimates[0] = estimates[0].refused(_AGAINST)
+    elif row.one_speed:
+        estimates[:2] = [undetermined(Unknown(estimate.name, estimate.unit), _CONSTANT) for estimate in estimates[:2]]
+    elif negative[0]:
+        estimates[1:2], totals = (
+            [estimate.refused(_NEGATIVE_COULOMB) for estimate in group] for group in (estimates[1:2], totals)
+        )
+    elif row.stribeck_speed == 0.0 and negative[1]:
+        estimates[0], totals[0] = (estimate.refused(_DECREASING) for estimate in (estimates[0], totals[0]))
+    if row.stribeck_speed == 0.0:
+        del estimates[PARTS.index("stribeck")]
+    limits = (float(speeds.min()), float(speeds.max()))
+    return JointFit(row.name, tuple(estimates), explained, len(row.time), limits, tuple(totals), total_speeds)
+
+
+def _total_friction(fit: Fit, row: JointRows, part: slice, speed: float) -> Estimate:
+    """Total friction at a speed from coefficients within their bounds; its interval is that without bounds."""
+    columns = np.where(np.isfinite(fit.values[part]), _total_columns(row, speed), 0.0)
+    unknown = _total(f"{row.name}_total_at_{speed:.3g}")
+    if not np.any(columns):
+        return undetermined(unknown, _CONSTANT)
+    matrix = np.zeros((1, len(fit.unknowns)))
+    matrix[0, part] = columns
+    unbounded = fit.combination(matrix, [unknown])[0]
+    if unbounded.bound is not None or all(estimate.bound is None for estimate in fit.estimates[part]):
+        return unbounded
+    bounded = float(columns @ np.nan_to_num([estimate.value for estimate in fit.estimates[part]]))
+    return judge(unknown, bounded, unbounded.standard_error, fit.half_width(unbounded.standard_error))
+
 
 # Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], for which
 # they are fitted; otherwise bodies and friction of the joint explain the torques equally well. A delay that is not
@@ -40,9 +187,8 @@ _ITERATIONS, _FINAL_ITERATIONS = 6, 2  # number of fits, and of the last fits wi
 class ArmFriction:
     """Identified friction and bodies of an arm of n joints."""
 
-    model: ArmFrictionModel  # what was fitted
+    equations: ArmEquations  # what was fitted
     joints: tuple[JointFit, ...]  # [n]
-    equations: ArmEquations | None = None  # of the fitted joints, for `_inertia` and for plots; None without a fit
     fit: Fit | None = None  # of all unknowns; None if there was nothing to fit
     # Combinations of inertial parameters that the data determine, as differences from the nominal tree; without a tree,
     # inertia and weight of each joint
@@ -54,19 +200,24 @@ class ArmFriction:
         return {joint.name: joint for joint in self.joints}[name]
 
     @property
+    def model(self) -> ArmFrictionModel:
+        """What was fitted."""
+        return self.equations.model
+
+    @property
     def rows(self) -> tuple[JointRows, ...]:
         """Rows of the fitted joints."""
-        return self.equations.rows if self.equations else ()
+        return self.equations.rows if self.fit else ()
 
     @property
     def base(self) -> BaseParameters | None:
-        """Definition of the combinations of inertial parameters; None without a tree."""
-        return self.equations.base if self.equations else None
+        """Definition of the combinations of inertial parameters; None without a tree or a fit."""
+        return self.equations.base if self.fit else None
 
     @property
     def readings(self) -> tuple[Estimate, ...]:
         """Scale of the efforts of each fitted joint, less 1, and their delay [s]; empty without a tree."""
-        return self.fit.estimates[self.equations.readings] if self.fit and self.equations else ()
+        return self.fit.estimates[self.equations.readings] if self.fit else ()
 
     @property
     def reading_values(self) -> Vector:
@@ -114,43 +265,35 @@ class ArmFriction:
 
         The band is that of the model, from the covariance of its values; readings also have their own noise.
         """
-        assert self.fit is not None and self.equations is not None  # rows exist only with a fit
+        assert self.fit is not None  # rows exist only with a fit
         table = self.equations.table(k)
         return self.rows[k].known + table @ self.values, self.fit.band(table)
 
 
-def fitted_arm(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> ArmFriction:
-    """Fit of n joints with the windows and Stribeck curves of the model; each recording has its own number.
-
-    A joint that never slid, or has no effort, is refused with that reason.
-    """
-    rows, reasons = joint_rows(recordings, model)
-    refused = {name: refused_joint(name, reason) for name, reason in reasons.items()}
-    if not rows:
-        return ArmFriction(model, tuple(refused.values()))
-    found = _with_reference(arm_equations(model, rows), refused)
-    scales = {row.name: scale.value for row, scale in zip(rows, found.readings, strict=False)}
-    backward = [joint for joint in found.joints if not scales.get(joint.name, math.nan) > -1.0]
+def fitted_arm(equations: ArmEquations) -> ArmFriction:
+    """Fit of all joints; those with efforts of the wrong sign bias the bodies, which all joints share: fit without."""
+    found = _with_reference(equations)
+    scales = {row.name: scale.value for row, scale in zip(equations.rows, found.readings, strict=False)}
     wrong = {
-        joint.name: refused_joint(joint.name, reason)
-        for joint in backward
-        if (reason := joint["coulomb"].reason) and reason.kind is Kind.WRONG_SIGNALS
+        joint.name: reason
+        for joint in found.joints
+        if not scales.get(joint.name, math.nan) > -1.0
+        and (reason := joint["coulomb"].reason)
+        and reason.kind is Kind.WRONG_SIGNALS
     }
-    if model.tree is None or not wrong or len(wrong) == len(rows):
+    if equations.base is None or not wrong or len(wrong) == len(equations.rows):
         return found
-    # Joints with the wrong sign bias the bodies, which all joints share.
-    right = [row for row in rows if row.name not in wrong]
-    return _with_reference(arm_equations(model, right), refused | wrong)
+    return _with_reference(equations.without(wrong))
 
 
-def _with_reference(equations: ArmEquations, refused: Mapping[str, JointFit]) -> ArmFriction:
-    """Fit of the joints in the equations; with a tree, scales are relative to the joint with the largest torque."""
+def _with_reference(equations: ArmEquations) -> ArmFriction:
+    """Fit of all joints; with a tree, scales of the efforts are relative to the joint with the largest torque."""
     if equations.base is None:
-        return _solved(equations, refused)
+        return _solved(equations)
 
     def with_reference(reference: int) -> ArmFriction:
         scaled = (*(k != reference for k in range(len(equations.rows))), True)
-        return _solved(dataclasses.replace(equations, scaled=scaled), refused, _ITERATIONS)
+        return _solved(dataclasses.replace(equations, scaled=scaled), _ITERATIONS)
 
     loads = [float(np.mean(row.known**2)) for row in equations.rows]
     reference = int(np.argmax(loads))
@@ -162,9 +305,12 @@ def _with_reference(equations: ArmEquations, refused: Mapping[str, JointFit]) ->
     return with_reference(int(np.argmax(loads)))
 
 
-def _solved(equations: ArmEquations, refused: Mapping[str, JointFit], iterations: int = 1) -> ArmFriction:
-    """Fit of the joints in the equations, with a number of iterations for the scales."""
-    model, late = equations.model, 0.0
+def _solved(equations: ArmEquations, iterations: int = 1) -> ArmFriction:
+    """Fit with a number of iterations for the scales."""
+    late, names = 0.0, equations.model.joint_names
+    joints = {name: refused_joint(name, reason) for name, reason in equations.refused.items()}
+    if not equations.rows:
+        return ArmFriction(equations, tuple(joints.values()))
     try:
         fit = equations.solution()
         for remaining in reversed(range(iterations - 1)):
@@ -177,13 +323,12 @@ def _solved(equations: ArmEquations, refused: Mapping[str, JointFit], iterations
             fit = equations.solution()
     except IdentificationError as problem:
         reason = Reason(Kind.TOO_LITTLE_DATA, f"only {problem.got}; needed: {problem.expected}")
-        return ArmFriction(model, tuple(refused.get(name) or refused_joint(name, reason) for name in model.joint_names))
-    found = ArmFriction(model, (), equations, fit, fit.estimates[equations.bodies], late)
-    joints = dict(refused)
+        return ArmFriction(equations, tuple(joints.get(name) or refused_joint(name, reason) for name in names))
+    found = ArmFriction(equations, (), fit, fit.estimates[equations.bodies], late)
     for k, row in enumerate(equations.rows):
         explained = row.explained(equations.table(k) @ found.values)
-        joints[row.name] = joint_fit(fit, row, equations.friction(k), explained)
-    return dataclasses.replace(found, joints=tuple(joints[name] for name in model.joint_names))
+        joints[row.name] = _joint_fit(fit, row, equations.friction(k), explained)
+    return dataclasses.replace(found, joints=tuple(joints[name] for name in names))
 
 
 def _surely_late(fit: Fit, delay: Estimate) -> bool:
@@ -240,12 +385,8 @@ def with_stribeck(found: ArmFriction) -> ArmFriction:
 
 def _with_speed(found: ArmFriction, row: JointRows, speed: float) -> ArmFriction:
     """The fit with another v_s [rad/s] of one joint."""
-    assert found.equations is not None  # there are rows
     names = found.model.joint_names
     speeds = tuple(speed if j == row.joint else found.model.stribeck_speed(j) for j in range(len(names)))
     rows = tuple(dataclasses.replace(one, stribeck_speed=speeds[one.joint]) for one in found.rows)
     model = dataclasses.replace(found.model, stribeck_speeds=speeds)
-    sliding = {one.name for one in rows}
-    refused = {joint.name: joint for joint in found.joints if joint.name not in sliding}
-    equations = dataclasses.replace(found.equations, model=model, rows=rows)
-    return dataclasses.replace(_solved(equations, refused), late=found.late)
+    return dataclasses.replace(_solved(dataclasses.replace(found.equations, model=model, rows=rows)), late=found.late)

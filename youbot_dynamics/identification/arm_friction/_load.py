@@ -17,10 +17,9 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.lugre import coulomb_under_load
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.arm_friction._equations import block_length
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters
-from youbot_dynamics.identification.arm_friction._rows import PARTS, JointRows
+from youbot_dynamics.identification.arm_friction._rows import PARTS, JointRows, block_length
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Fit,

@@ -10,10 +10,21 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.arm_friction._equations import further_term
-from youbot_dynamics.identification.arm_friction._fit import ArmFriction, fitted_arm, with_stribeck
-from youbot_dynamics.identification.arm_friction._joint_fit import JointFit, bounded_values, refused_joint
-from youbot_dynamics.identification.arm_friction._rows import PARTS, ArmFrictionModel, JointRows
+from youbot_dynamics.identification.arm_friction._fit import (
+    ArmFriction,
+    JointFit,
+    bounded_values,
+    fitted_arm,
+    refused_joint,
+    with_stribeck,
+)
+from youbot_dynamics.identification.arm_friction._rows import (
+    PARTS,
+    ArmFrictionModel,
+    JointRows,
+    arm_equations,
+    further_term,
+)
 from youbot_dynamics.identification.arm_friction._windows import shortest
 from youbot_dynamics.identification.least_squares import (
     POWERS,
@@ -53,13 +64,13 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
     least = shortest(recordings)
     if 2.0 * least > 1.5 * model.half_width:
         model = dataclasses.replace(model, half_width=2.0 * least)
-    found = fitted_arm(recordings, model)
+    found = fitted_arm(arm_equations(recordings, model))
     while True:
         found = found if model.stribeck_speeds else with_stribeck(found)
         half_width = max(0.5 * found.model.half_width, least)
         if half_width >= found.model.half_width:
             break
-        finer = fitted_arm(recordings, dataclasses.replace(found.model, half_width=half_width))
+        finer = fitted_arm(arm_equations(recordings, dataclasses.replace(found.model, half_width=half_width)))
         if changed := _window_dependent(found, finer):  # more than the steps of the encoders explain?
             changed = _window_dependent(*(_with_reading_errors(one, recordings) for one in (found, finer)))
         if not changed:
@@ -116,7 +127,7 @@ def _with_reading_errors(found: ArmFriction, recordings: Sequence[ArmSignals]) -
         double = np.where(torque_step > 0.0, 2.0 * torque_step, 1.0)
         torque = np.where(torque_step > 0.0, double * np.round(signals.torque / double), signals.torque)
         coarser.append(dataclasses.replace(signals, position=signals.position + error, torque=torque))
-    found, joints = _with_window_errors(found, fitted_arm(coarser, found.model), _COARSE), []
+    found, joints = _with_window_errors(found, fitted_arm(arm_equations(coarser, found.model)), _COARSE), []
     for joint, rounding in zip(found.joints, _lasting_rounding(recordings), strict=True):
         rival = Rival(_COARSE, {level.name: rounding for level in (*joint.estimates[:1], *joint.totals)})
         joints.append(joint if found.fit is None else joint.with_rivals(found.fit, [rival]))
@@ -182,7 +193,7 @@ def _with_shape_errors(found: ArmFriction) -> ArmFriction:
     its efforts that differs from that of the others. Each that the data show is a rival.
     """
     equations, rows = found.equations, found.rows
-    if found.fit is None or equations is None:
+    if found.fit is None:
         return found
     common = float(found.reading_values[-1]) if equations.scaled else 0.0
     own = dataclasses.replace(equations, scaled=(*equations.scaled[:-1], False) if equations.scaled else ())

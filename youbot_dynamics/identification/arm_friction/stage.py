@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.arm_friction._fit import FAR, ArmFriction
+from youbot_dynamics.identification.arm_friction._fit import FAR, ArmFriction, JointFit
 from youbot_dynamics.identification.arm_friction._inertia import consistent_inertia
-from youbot_dynamics.identification.arm_friction._joint_fit import JointFit
 from youbot_dynamics.identification.arm_friction._load import load_friction
 from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._rivals import identify_arm_friction
