@@ -318,7 +318,7 @@ class ArmEquations:
 
     def without(self, refused: dict[str, Reason]) -> ArmEquations:
         """Equations without these joints, by name; the bodies, which all joints share, are those of the others."""
-        rows = tuple(row for row in self.rows if row.name not in refused)
+        rows = tuple(dataclasses.replace(row, offset=True) for row in self.rows if row.name not in refused)
         return _with_bodies(dataclasses.replace(self, rows=rows, refused=self.refused | refused))
 
     def linearised(self, fit: Fit, scaled: tuple[bool, ...]) -> ArmEquations:
