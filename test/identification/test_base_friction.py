@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from friction_runs import (
     signals,
     stairs,
 )
+from scipy.signal import lfilter
 
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import RecordingError
@@ -31,7 +34,13 @@ from youbot_dynamics.identification.base_friction import (
     estimate_coast_down,
 )
 from youbot_dynamics.identification.base_friction import _rows as half_windows
-from youbot_dynamics.identification.base_friction._fit import fit_friction, friction_sums, most_general
+from youbot_dynamics.identification.base_friction._fit import (
+    fit_friction,
+    friction_sums,
+    most_general,
+    of_model,
+    with_model_errors,
+)
 from youbot_dynamics.identification.base_friction._rows import friction_rows
 from youbot_dynamics.identification.base_friction._signals import (
     AGAINST,
@@ -40,7 +49,7 @@ from youbot_dynamics.identification.base_friction._signals import (
     recorded_wheel_signals,
     wheel_signals,
 )
-from youbot_dynamics.identification.least_squares import merge
+from youbot_dynamics.identification.least_squares import POWERS, fit, merge, strength, values_of
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import JOINT_STATE, TWIST, joint_state_cdr, twist_cdr
@@ -247,6 +256,34 @@ def test_friction_of_another_law_is_not_taken_for_viscous_friction(law: str, eac
     for before, after in zip(found.estimates, other.estimates, strict=True):
         if "viscous" in after.name:
             assert not after.identified or abs(after.value - before.value) <= 3.0 * after.standard_error
+
+
+def test_the_change_by_late_efforts_counts_once_and_powers_are_compared_with_the_model_of_late_efforts():
+    """A filter of 0.1 s and friction that grows with the square of the speed: both rivals are admitted."""
+    truth = calibrated_truth(4)
+    plain = signals(drive(stairs(60.0, STRAIGHT + TURNING), truth, 4), truth)
+    assert plain.torques is not None
+    torques = plain.torques + np.sign(plain.speeds) * 0.001 * plain.speeds**2
+    share = float(np.median(np.diff(plain.time))) / 0.1
+    late = dataclasses.replace(plain, torques=lfilter([share], [1.0, share - 1.0], torques, axis=0))
+    general = most_general(MODEL)
+    sums_of = partial(of_model, friction_sums(late, general), general)
+    found = fit_friction(sums_of(MODEL), MODEL)
+    lagging = dataclasses.replace(MODEL, effort_lag=True)
+    lagged = values_of(fit(sums_of(lagging), lagging.unknowns()))
+    fits = {}
+    for power in POWERS:
+        model = dataclasses.replace(lagging, exponents=(power,))
+        other = fit(sums_of(model), model.unknowns())
+        fits[strength(other, [one.name for one in model.power_unknowns()])] = values_of(other)
+    assert max(fits) > 3.0 and lagged["effort_lag"] > 0.05
+    strongest = fits[max(fits)]
+    for before, after in zip(found.estimates, with_model_errors(found, sums_of).estimates, strict=True):
+        if before.name == "viscous_x":
+            others = [values[before.name] for size, values in fits.items() if size >= max(3.0, 0.7 * max(fits))]
+            changes = [2.0 * (lagged[before.name] - before.value), *(value - lagged[before.name] for value in others)]
+            assert abs(strongest[before.name] - lagged[before.name]) < abs(strongest[before.name] - before.value)
+            assert after.standard_error == pytest.approx(math.hypot(before.standard_error, *changes), rel=1e-6)
 
 
 def test_rest_tells_nothing():

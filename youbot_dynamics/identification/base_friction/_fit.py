@@ -12,8 +12,7 @@ Source: system 36; document 003, D-003-2, D-003-10.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -56,6 +55,7 @@ _NO_COAST = Reason(
 )
 
 _LAG_CHANGES = 2.0  # multiple of the changes by a lag: of one of 0.1 to 0.3 s, smooth drives show a half or less
+_DEPENDS = ", and the value depends on it"
 _PROMPT = 0.02  # [s] efforts in phase with the commands of a servo loop appear to lag, or lead, by up to this
 
 
@@ -96,10 +96,10 @@ def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel],
     """The friction with the errors of the model itself, where the forces contradict it.
 
     The fit is repeated with efforts that lag, and with friction proportional to each power of the speed. Where the lag
-    is significant, the changes of each coefficient by it count as additional errors, and the powers are tried with it,
-    since a filter looks like them. So do the changes by a significant power, and by others that are nearly as
-    significant. A value that this refuses names the cause. `friction` is that of the model without powers and lag;
-    `sums_of` gives the merged block sums of the same recordings for a model.
+    is significant, the changes of each coefficient by it count as additional errors, and the powers are tried with it
+    and compared with it, since a filter looks like them. So do the changes by a significant power, and by others that
+    are nearly as significant. A value that this refuses names the cause. `friction` is that of the model without powers
+    and lag; `sums_of` gives the merged block sums of the same recordings for a model.
 
     Forces that a filter hides from the efforts are also missing in their rate, so that the lag found is too short, and
     most so where the motion is smooth: it is the least one, and its changes count several times.
@@ -107,6 +107,7 @@ def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel],
     if friction.fit is None:
         return friction
     model, rivals = friction.model, list[Rival]()
+    before = {one.name: one.value for one in friction.estimates}
     try:
         lagging = replace(model, effort_lag=True)
         other = fit(sums_of(lagging), lagging.unknowns())
@@ -114,10 +115,11 @@ def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel],
         if abs(lag) > max(_PROMPT, SIGNIFICANT * other["effort_lag"].standard_error):
             side = "behind" if lag > 0.0 else "ahead of"
             late = f"the efforts are at least {1e3 * abs(lag):.0f} ms {side} the motion"
-            reason = f"{late}, and the value depends on it: remove their filter, or check the stamps"
-            rivals.append(_rival(friction, other, reason, factor=_LAG_CHANGES))
-            model = lagging
-        rivals += admitted([_power_rival(friction, sums_of, model, exponent) for exponent in POWERS])
+            reason = Reason(Kind.OTHER_EXPLANATION, f"{late}{_DEPENDS}: remove their filter, or check the stamps")
+            values = _coefficients(other, model)
+            rivals.append(Rival(reason, {name: _LAG_CHANGES * (values[name] - before[name]) for name in before}))
+            model, before = lagging, values
+        rivals += admitted([_power_rival(before, sums_of, model, exponent) for exponent in POWERS])
     except IdentificationError:  # too short for more unknowns
         pass
     unknowns = (*friction.fit.unknowns, *_wheel_unknowns(model))
@@ -125,21 +127,23 @@ def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel],
 
 
 def _power_rival(
-    friction: BaseFriction, sums_of: Callable[[FrictionModel], BlockSums], model: FrictionModel, exponent: float
+    before: Mapping[str, float], sums_of: Callable[[FrictionModel], BlockSums], model: FrictionModel, exponent: float
 ) -> Rival:
+    """Friction with a power of the speed in addition to a model; `before` are the coefficients without it, by name."""
     with_power = replace(model, exponents=(exponent,))
     other = fit(sums_of(with_power), with_power.unknowns())
     law = f"friction does not follow Coulomb + viscous: the forces also contain a term of |v|^{exponent:g}"
-    terms = [unknown.name for unknown in with_power.power_unknowns()]
-    return _rival(friction, other, f"{law}, and the value depends on it", terms)
+    values, terms = _coefficients(other, model), [unknown.name for unknown in with_power.power_unknowns()]
+    changes = {name: values[name] - value for name, value in before.items()}
+    return Rival(Reason(Kind.OTHER_EXPLANATION, f"{law}{_DEPENDS}"), changes, strength(other, terms))
 
 
-def _rival(friction: BaseFriction, other: Fit, text: str, terms: Sequence[str] = (), factor: float = 1.0) -> Rival:
-    """Rival of another fit with further terms; a multiple of its changes counts."""
-    wheels = _wheel_viscous(other, friction.model) if friction.model.each_wheel else ()
-    values = values_of(other) | {one.name: one.value for one in wheels}
-    changes = {one.name: factor * (values[one.name] - one.value) for one in friction.estimates}
-    return Rival(Reason(Kind.OTHER_EXPLANATION, text), changes, strength(other, terms) if terms else math.inf)
+def _coefficients(solution: Fit, model: FrictionModel) -> dict[str, float]:
+    """Friction coefficients before any bound by name, and with `each_wheel` the viscous torque of each wheel."""
+    wheels = _wheel_viscous(solution, model) if model.each_wheel else ()
+    names = [unknown.name for unknown in model.unknowns()[: model.coefficients]]
+    values = values_of(solution)
+    return {name: values[name] for name in names} | {one.name: one.value for one in wheels}
 
 
 def most_general(model: FrictionModel) -> FrictionModel:
