@@ -45,6 +45,7 @@ from youbot_dynamics.identification.arm_friction._inertia import (
 from youbot_dynamics.identification.arm_friction._lugre import bend, fit_bristles
 from youbot_dynamics.identification.arm_friction._regressors import with_inertial_parameters
 from youbot_dynamics.identification.arm_friction._rivals import _lasting_rounding
+from youbot_dynamics.identification.arm_friction._rows import arm_equations
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, arm_windows, turning_points
 from youbot_dynamics.identification.excitation import arm_motion
@@ -564,6 +565,16 @@ def test_rest_missing_and_zero_efforts_and_short_recordings_are_refused_with_the
     assert "exactly 0" in refused(dataclasses.replace(moving, torque=np.zeros_like(moving.torque)))
     assert "no efforts" in refused(dataclasses.replace(moving, torque=np.full_like(moving.torque, np.nan)))
     assert "needed:" in refused(pendulum(wave, duration=1.2))
+
+
+def test_an_offset_of_the_efforts_makes_no_wider_friction_negligible():
+    plain = pendulum(wave, friction=(0.03, 0.01), weight=0.0, noise=0.002)
+    model, limits = ArmFrictionModel(("joint",), weighed=False), []
+    for offset in (0.0, 1.0):
+        fit = arm_equations([dataclasses.replace(plain, torque=plain.torque + offset)], model).solution()
+        limits.append([one.resolution for one in fit.unknowns if one.name in ("joint_coulomb", "joint_viscous")])
+    assert limits[1] == pytest.approx(limits[0], rel=0.05)
+    assert limits[0][0] < 0.05 * 0.05
 
 
 def test_one_speed_tells_the_total_friction_and_no_more():

@@ -311,7 +311,7 @@ class ArmEquations:
                 Unknown(f"{name}_coulomb", "N m", low=0.0, resolution=0.01, whole=name),
                 Unknown(f"{name}_viscous", "N m s/rad", low=0.0, resolution=0.02, whole=name),
                 Unknown(f"{name}_stribeck", "N m", low=0.0, resolution=0.02, unexcited=_NO_STRIBECK, whole=name),
-                Unknown(f"{name}_offset", "N m", resolution=0.05, unexcited=_HIDDEN, whole=name),
+                Unknown(f"{name}_offset", "N m", resolution=0.05, unexcited=_HIDDEN, whole=name, beside=True),
                 Unknown(f"{name}_bend", "N m", unexcited=_NO_STRIBECK),
             ]
         return unknowns

@@ -350,7 +350,7 @@ def _resolved(unknowns: Sequence[Unknown], gram: Vector, values: Vector) -> tupl
     resolved = []
     for j, unknown in enumerate(unknowns):
         if unknown.whole and gram[j, j] > 0.0:
-            parts = np.array([other.whole == unknown.whole for other in unknowns]) * values
+            parts = np.array([other.whole == unknown.whole and not other.beside for other in unknowns]) * values
             effect = math.sqrt(max(0.0, float(parts @ gram @ parts)))
             negligible = verdict.NEGLIGIBLE * effect / math.sqrt(gram[j, j])
             # Of a motion that is rare in the data it would be a large width: no more than the unknown's own limit.

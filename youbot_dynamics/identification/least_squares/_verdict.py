@@ -37,6 +37,7 @@ class Unknown:
     # Why its regressor may be zero throughout, in terms of the motion
     unexcited: str = "nothing in the data depends on it"
     whole: str = ""  # of which it is a part: `fit` then finds its resolution
+    beside: bool = False  # whether it is no part of this whole, but negligible where its effect is, such as an offset
     share: float = WIDEST_SHARE  # largest half-width, as a share of the value
 
 
