@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Lines = Sequence[tuple[LineStyle, Vector]]
 
 _WHOLE_HEIGHT, _DETAIL_HEIGHT, _PATH_HEIGHT = 3.9, 2.2, 4.3  # [in]
+_BARS = 130.0  # [pt] width of all bars of a plot together
 _FEWEST_IN_DETAIL = 30  # samples; a shorter detail shows no more than the whole
 _NARROWEST_PATH = 0.02  # [m] smallest half-width of a path plot; a turn on the spot would otherwise show only noise
 
@@ -92,7 +93,8 @@ def autocorrelation_plot(test: Whiteness, *, label: str, key: str, low: bool = F
     with drawing.plain_style():
         figure = drawing.empty_figure(_WHOLE_HEIGHT - _DETAIL_HEIGHT if low else _DETAIL_HEIGHT)
         axes = figure.subplots()
-        axes.bar(range(1, 1 + len(test.correlations)), test.correlations, width=0.5, color=drawing.colour("blue"))
+        lags = range(1, 1 + len(test.correlations))
+        axes.vlines(lags, 0.0, test.correlations, colors=drawing.colour("blue"), linewidth=_BARS / len(lags))
         axes.axhline(0.0, color=drawing.colour("axis"), linewidth=0.6)
         bound = white_bound(test)
         for side in (-bound, bound):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import nan
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +42,6 @@ from youbot_dynamics.identification.least_squares import (
     judge,
     search_ended,
     student,
-    verdict_of,
     whiteness,
 )
 from youbot_dynamics.identification.signals import HeldCommand
@@ -66,36 +66,25 @@ _LARGEST_VALUE = 1e9
 
 
 @dataclass(frozen=True)
-class DelayEstimate:
-    """Effective delay of one channel."""
+class DelayEstimate(Estimate):
+    """Effective delay of one channel: the shift, dead time + lag [s], NaN if nothing could be fitted.
 
-    channel: str  # its name
-    value: float  # the shift, dead time + lag [s]; NaN if nothing could be fitted
-    standard_error: float  # [s], from blocks of the residual, since single samples are correlated
-    interval: tuple[float, float]  # 95 % interval [s]
-    gain: float  # motion over command [1]
-    residual: float  # RMS of the motion that the shifted command does not explain, in units of the motion
-    samples: int  # number of samples used
-    fastest: float  # largest command in them [unit/s]; the estimate is valid up to it
-    reason: Reason | None = None  # why it is not identifiable, None if it is identified
+    Its standard error is from blocks of the residual, since single samples are correlated.
+    """
+
+    channel: str = ""  # its name
+    gain: float = nan  # motion over command [1]
+    residual: float = nan  # RMS of the motion that the shifted command does not explain, in units of the motion
+    samples: int = 0  # number of samples used
+    fastest: float = 0.0  # largest command in them [unit/s]; the estimate is valid up to it
     dead_time: Estimate | None = None  # time before any motion, with its own verdict; None if it was not requested
     lag: Estimate | None = None  # first-order time constant of the response, likewise
     whiteness: Whiteness | None = None  # of the residual of the model, None if nothing was fitted
 
     @property
-    def identified(self) -> bool:
-        """Whether it is identified."""
-        return self.reason is None
-
-    @property
-    def verdict(self) -> str:
-        """Verdict for people: "identified", or "not identifiable: " and the reason."""
-        return verdict_of(self.reason)
-
-    @property
     def effective(self) -> Estimate:
         """The effective delay alone."""
-        return Estimate(f"effective_{self.channel}", "s", self.value, self.standard_error, self.interval, self.reason)
+        return Estimate(self.name, self.unit, self.value, self.standard_error, self.interval, self.reason)
 
 
 def estimate_delay(
@@ -250,11 +239,14 @@ def _estimate_channel(
     separate: bool,
 ) -> DelayEstimate:
     recent = command.values[command.times > time[0] - longest] if len(time) else command.values[:0]
-    fastest = float(np.max(np.abs(recent))) if len(recent) else 0.0
+    fastest = float(np.max(np.abs(recent), initial=0.0))
+    nothing = DelayEstimate(
+        f"effective_{name}", "s", nan, nan, (nan, nan), channel=name, samples=len(time), fastest=fastest
+    )
 
     def without_fit(reason: Reason) -> DelayEstimate:
-        parts = refused(reason) if separate else (None, None)
-        return DelayEstimate(name, nan, nan, (nan, nan), nan, nan, len(time), fastest, reason, *parts)
+        dead_time, lag = refused(reason) if separate else (None, None)
+        return replace(nothing, reason=reason, dead_time=dead_time, lag=lag)
 
     if len(time) < _FEWEST:
         condition = f"{_shortest_common_time(longest):g} s or more of its commands are known"
@@ -262,51 +254,13 @@ def _estimate_channel(
         return without_fit(Reason(Kind.TOO_LITTLE_DATA, few))
     if np.ptp(recent) <= 1e-9 * max(1.0, fastest):
         return without_fit(CONSTANT)
-    centred = motion - motion.mean()
-
-    def misfit(shift: float, sign: float = 1.0) -> float:
-        model = command.motion(time - shift)
-        model = model - model.mean()
-        power = float(model @ model)
-        product = max(0.0, sign * float(model @ centred))
-        return float(centred @ centred) - (product**2 / power if power > 0.0 else 0.0)
-
-    grid = np.arange(-_LEAD, longest + _GRID / 2.0, _GRID)
-    minima = _local_minima(misfit, grid)
-    value, least_misfit = min(minima, key=lambda minimum: minimum[1])
-    opposite_misfit = min(misfit(shift, -1.0) for shift in grid)
-
-    model = command.motion(time - value)
-    columns = np.column_stack([np.ones(len(time)), model, np.zeros(len(time))])
-    power = float(np.sum((model - model.mean()) ** 2))
-    if power == 0.0:
+    shift = _best_shift(command, time, motion, friction, longest)
+    if shift is None:
         return without_fit(CONSTANT_BEFORE)
-    gain = float((model - model.mean()) @ centred / power)
-    columns[:, 2] = -gain * command.rate(time - value)
-    residual = centred - gain * (model - model.mean())
+    value, error, freedom, gain, residual, reason = shift
     rms = float(np.sqrt(np.mean(residual**2)))
-    noise = _without_friction(residual, columns, friction, time - value)
-    covariance, freedom = covariance_in_blocks(columns, noise, time)
-    error = float(np.sqrt(covariance[-1, -1]))
     half_width = student(freedom) * error
     interval = (value - half_width, value + half_width)
-    reason = None
-    if not np.isfinite(error):
-        reason = NO_INFORMATION
-    elif opposite_misfit < _OPPOSITE_MISFIT * least_misfit:
-        reason = OPPOSITE
-    elif stop := _stop_after(command, time, centred, longest, _STOPS * least_misfit):
-        reason = stops(stop)
-    elif least_misfit > (1.0 - _LEAST_EXPLAINED) * float(centred @ centred):
-        share = 1.0 - least_misfit / float(centred @ centred)
-        explained = f"the command explains only {share:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed"
-        reason = Reason(Kind.UNEXPLAINED, f"{explained}: the axis was hardly driven, or something else moved it")
-    elif any(rival[1] <= _RIVAL_MISFIT * least_misfit for rival in minima if abs(rival[0] - value) > 2.0 * _GRID):
-        reason = PERIODIC
-    elif interval[1] < 0.0:
-        reason = leading(f"{-1e3 * value:.3g} ms")
-    elif value >= longest - _GRID:
-        reason = search_ended("s", longest)
     dead_time: Estimate | None = None
     lag: Estimate | None = None
     if separate and reason:
@@ -323,10 +277,93 @@ def _estimate_channel(
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
         unknown = Unknown("delay", "s", resolution=negligible_delay(time))
         reason = judge(unknown, value, error, half_width).reason
-    whiteness_test = whiteness(time, residual)
-    return DelayEstimate(
-        name, value, error, interval, gain, rms, len(time), fastest, reason, dead_time, lag, whiteness_test
+    return replace(
+        nothing,
+        value=value,
+        standard_error=error,
+        interval=interval,
+        reason=reason,
+        gain=gain,
+        residual=rms,
+        dead_time=dead_time,
+        lag=lag,
+        whiteness=whiteness(time, residual),
     )
+
+
+class _Shift(NamedTuple):
+    """Shift of the command that explains the motion best."""
+
+    value: float  # [s]
+    error: float  # standard error [s]
+    freedom: int  # its degrees of freedom
+    gain: float  # of the shifted command
+    residual: Vector  # (m,) of the motion
+    reason: Reason | None  # why the motion does not show a delay, None if it does
+
+
+def _best_shift(
+    command: HeldCommand, time: Vector, motion: Vector, friction: HeldCommand | None, longest: float
+) -> _Shift | None:
+    """Shift of a motion (m,) at times (m,) with its error; None if the command was constant before."""
+    centred = motion - motion.mean()
+    total = float(centred @ centred)
+    grid = np.arange(-_LEAD, longest + _GRID / 2.0, _GRID)
+    explained = np.array([_explained(command, time, centred, shift) for shift in grid.tolist()])
+    minima = _local_minima(
+        lambda shift: total - max(0.0, _explained(command, time, centred, shift)),
+        grid,
+        total - np.maximum(explained, 0.0),
+    )
+    value, misfit = min(minima, key=lambda minimum: minimum[1])
+    model = command.motion(time - value)
+    power = float(np.sum((model - model.mean()) ** 2))
+    if power == 0.0:
+        return None
+    gain = float((model - model.mean()) @ centred / power)
+    columns = np.column_stack([np.ones(len(time)), model, -gain * command.rate(time - value)])
+    residual = centred - gain * (model - model.mean())
+    noise = _without_friction(residual, columns, friction, time - value)
+    covariance, freedom = covariance_in_blocks(columns, noise, time)
+    error = float(np.sqrt(covariance[-1, -1]))
+    reason = None
+    if not np.isfinite(error):
+        reason = NO_INFORMATION
+    elif total + min(0.0, float(np.min(explained))) < _OPPOSITE_MISFIT * misfit:
+        reason = OPPOSITE
+    elif other := _not_shown(command, time, centred, minima, longest):
+        reason = other
+    elif value + student(freedom) * error < 0.0:
+        reason = leading(f"{-1e3 * value:.3g} ms")
+    elif value >= longest - _GRID:
+        reason = search_ended("s", longest)
+    return _Shift(value, error, freedom, gain, residual, reason)
+
+
+def _explained(command: HeldCommand, time: Vector, centred: Vector, shift: float) -> float:
+    """Squares of a motion (m,) at times (m,), `centred`, that a shifted command explains; negative if against it."""
+    model = command.motion(time - shift)
+    model = model - model.mean()
+    product, power = float(model @ centred), float(model @ model)
+    return product * abs(product) / power if power > 0.0 else 0.0
+
+
+def _not_shown(
+    command: HeldCommand, time: Vector, centred: Vector, minima: Sequence[tuple[float, float]], longest: float
+) -> Reason | None:
+    """Why the motion (m,) at times (m,), `centred`, does not show a delay; None if it does.
+
+    `minima` are those of `_local_minima`, `longest` is the largest delay considered [s].
+    """
+    total = float(centred @ centred)
+    value, misfit = min(minima, key=lambda minimum: minimum[1])
+    if stop := _stop_after(command, time, centred, longest, _STOPS * misfit):
+        return stops(stop)
+    if misfit > (1.0 - _LEAST_EXPLAINED) * total:
+        share = f"the command explains only {1.0 - misfit / total:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed"
+        return Reason(Kind.UNEXPLAINED, f"{share}: the axis was hardly driven, or something else moved it")
+    rivals = [other for shift, other in minima if abs(shift - value) > 2.0 * _GRID]
+    return PERIODIC if any(rival <= _RIVAL_MISFIT * misfit for rival in rivals) else None
 
 
 def negligible_delay(stamps: Vector) -> float:
@@ -359,21 +396,17 @@ def _stop_after(command: HeldCommand, time: Vector, centred: Vector, longest: fl
         times = np.insert(command.times, early + 1, command.times[early] + after)
         ending = HeldCommand(times, np.insert(command.values, early + 1, 0.0), command.half_window)
         for shift in np.arange(0.0, longest, 2.0 * _GRID).tolist():
-            model = ending.motion(time - shift)
-            model = model - model.mean()
-            power, product = float(model @ model), max(0.0, float(model @ centred))
-            squares = float(centred @ centred) - (product**2 / power if power > 0.0 else 0.0)
+            squares = float(centred @ centred) - max(0.0, _explained(ending, time, centred, shift))
             if squares < enough:
                 found, enough = after, squares
     return found
 
 
-def _local_minima(misfit: Callable[[float], float], grid: Vector) -> list[tuple[float, float]]:
-    """Refined local minima of the misfit, including the ends of the search: (shift [s], misfit) of each.
+def _local_minima(misfit: Callable[[float], float], grid: Vector, misfits: Vector) -> list[tuple[float, float]]:
+    """Refined local minima of a misfit, known on a grid (g,), including its ends: (shift [s], misfit) of each.
 
     They are refined before the comparison: half a grid step away, the misfit exceeds the noise.
     """
-    misfits = np.array([misfit(float(shift)) for shift in grid])
     padded = np.concatenate([[np.inf], misfits, [np.inf]])
     minima = []
     for k in np.flatnonzero((padded[1:-1] <= padded[:-2]) & (padded[1:-1] < padded[2:])).tolist():
@@ -392,7 +425,7 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     whiteness is that of the least white residual. There must be at least one estimate.
     """
     identified = [estimate for estimate in estimates if estimate.identified]
-    effective = combined([estimate.effective for estimate in estimates])
+    effective = combined(estimates)
     together = replace(
         (identified or estimates)[0],
         value=effective.value,

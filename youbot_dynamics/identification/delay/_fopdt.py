@@ -177,12 +177,9 @@ def fit_fopdt(
 
     Source: Zou's recovery of variances.
     """
-    if friction is None:
-        friction = HeldCommand(command.times, np.sign(command.values), command.half_window)
-    friction_responses = [LaggedCommand(friction, friction_lag).twice(time - delay) for friction_lag in _FRICTION_LAGS]
-    friction_responses.append(LaggedCommand(friction, _FRICTION_LAGS[0]).at(time - delay).motion)
-    search = _Search(command, time, motion, friction_responses, longest)
-    dead_time, lag, settled = search.best(delay)
+    friction = friction or HeldCommand(command.times, np.sign(command.values), command.half_window)
+    search = _Search(command, time, motion, friction, delay, longest)
+    dead_time, lag, settled = search.best()
     _, residual, _ = search.linearised(dead_time, lag)
     # Lags much shorter than the hold time of the command have hardly any effect; use the slopes of a longer lag.
     slope_lag = max(lag, 0.5 * float(np.median(np.diff(command.times))))
@@ -242,16 +239,18 @@ def orthogonal_size(columns: Vector, k: int) -> float:
 
 
 class _Search:
-    """Misfit of one channel over dead time and lag; offset, gain and friction are solved for.
+    """Misfit of one channel over dead time and lag, see `fit_fopdt`; offset, gain and friction are solved for.
 
     Attributes:
         nuisance: (m, p) orthonormal columns of offset and friction.
     """
 
     def __init__(
-        self, command: HeldCommand, time: Vector, motion: Vector, friction: list[Vector], longest: float
+        self, command: HeldCommand, time: Vector, motion: Vector, held: HeldCommand, delay: float, longest: float
     ) -> None:
-        self._command, self._time, self._longest = command, time, longest
+        self._command, self._time, self._delay, self._longest = command, time, delay, longest
+        friction = [LaggedCommand(held, lag).twice(time - delay) for lag in _FRICTION_LAGS]
+        friction.append(LaggedCommand(held, _FRICTION_LAGS[0]).at(time - delay).motion)
         # Constant friction is already part of the offset.
         columns = [np.ones(len(time)), *(f - f.mean() for f in friction if np.ptp(f) > 0.0)]
         self.nuisance: Vector = np.linalg.qr(np.column_stack(columns))[0]
@@ -287,7 +286,7 @@ class _Search:
         displaced -= level * (float(level @ displaced) / max(float(level @ level), 1e-300))
         return np.asarray(displaced)
 
-    def best(self, delay: float) -> tuple[float, float, bool]:
+    def best(self) -> tuple[float, float, bool]:
         """Dead time and lag of the smallest misfit [s], from the best of a few, and whether the search settled."""
 
         def parts(values: Vector) -> tuple[float, float]:
@@ -306,8 +305,8 @@ class _Search:
             lag = parts(values)[1]
             return np.array([min(max(float(values[0]), lag), lag + self._longest), float(values[1])])
 
-        lags = [lag for lag in _FIRST_LAGS if lag <= min(self._longest, delay)] or [_LEAST_LAG]
-        starts = [np.array([delay, 0.5 * lag**2]) for lag in lags]
+        lags = [lag for lag in _FIRST_LAGS if lag <= min(self._longest, self._delay)] or [_LEAST_LAG]
+        starts = [np.array([self._delay, 0.5 * lag**2]) for lag in lags]
         first = min(starts, key=lambda start: float(np.sum(residual(start) ** 2)))
         least = _RESOLVED**2 * float(self._motion @ self._motion)
         model = Model(

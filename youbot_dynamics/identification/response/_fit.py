@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Indices, Vector, array
+from youbot_dynamics.arrays import Flags, Indices, Vector, array
 from youbot_dynamics.dynamics.driven_base import DrivenBase
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError
@@ -150,7 +150,6 @@ def identify_response(
     drives: Sequence[DriveSignals],
     dynamics: MecanumDynamics,
     delays: ArrayLike,
-    feeds: Sequence[float] = (1.0, 0.0),
 ) -> Response:
     """Identify dead times, lag, rate and friction for which the poses of the model match the measured ones.
 
@@ -162,7 +161,6 @@ def identify_response(
         drives: signals, each recording with its own number.
         dynamics: inertia and kinematics of the base; its friction is the start value.
         delays: (3,) effective delays of x, y, yaw [s], also start values.
-        feeds: of the kinds of speed loops, of which one is selected.
 
     Returns:
         Estimates with verdicts; axes that were not driven are refused, and all of them if nothing fits.
@@ -171,10 +169,9 @@ def identify_response(
     useful = [drive for drive in drives if has_enough_data(drive)]
     if not useful:
         return _refused(_FEW_POSES)
-    distance = sum(np.abs(np.diff(drive.sent)) @ np.abs(drive.twists[:-1]) for drive in useful)
-    if not np.any(distance > _DRIVEN):
+    problem = Problem(useful, dynamics, _driven(useful))
+    if not np.any(problem.driven):
         return _refused(_NOT_MOVED)
-    problem = Problem(useful, dynamics, np.asarray(distance > _DRIVEN))
     starts = [
         np.array(
             [*np.maximum(first - lag, 0.02), lag, 0.5 / lag, *problem.friction, 1.0, problem.centre, 1.0, 1.0, 1.0, 1.0]
@@ -185,14 +182,14 @@ def identify_response(
     initial = search_costly(problem.model(_FIRST), nearest, problem.free, _FIRST_BUDGET).values
     problem.weigh(_FIRST, initial)
     candidates, reasons = list[Candidate](), dict[Loops, Reason]()
-    for kind in (kind for kind in _KINDS if kind.feed in feeds):
+    for kind in _KINDS:
         best = _best_of_kind(problem, kind, initial, candidates)
         if isinstance(best, Candidate):
             candidates.append(best)
         else:
             reasons[kind] = best
     if not candidates:
-        return _refused(reasons.get(_FIRST, next(iter(reasons.values()))))
+        return _refused(reasons[_FIRST])
     best = min(candidates, key=lambda candidate: candidate.criterion)
     for k, other in enumerate(candidates):
         if not (best.kind.integral or other.kind.integral) and other.criterion > best.criterion + _STUCK:
@@ -388,6 +385,27 @@ def combined_response(responses: Sequence[Response]) -> Response:
     if not candidates:
         return _refused(_DIFFERENT)
     return _selected(tuple(candidates), joint)
+
+
+def fitted_again(response: Response, drive: DriveSignals) -> DrivenBase | None:
+    """Base fitted to another drive, with the kind of loops of a response; None if the drive does not determine it.
+
+    The search begins at the values of the response: only where it converges, it does not depend on these.
+    """
+    if response.problem is None or not has_enough_data(drive):
+        return None
+    best = min(response.candidates, key=lambda candidate: candidate.criterion)
+    problem = Problem([drive], response.problem.dynamics, response.problem.driven & _driven([drive]))
+    problem.scale = np.where(problem.driven, response.problem.scale, np.inf)
+    found = _fitted(problem, best.kind, best.values, _BUDGET) if np.any(problem.driven) else None
+    settled = isinstance(found, Candidate) and found.settled
+    return base_of(found.values, found.kind, problem.dynamics) if settled else None
+
+
+def _driven(drives: Sequence[DriveSignals]) -> Flags:
+    """Whether each axis (3,) was driven."""
+    distance = sum(np.abs(np.diff(drive.sent)) @ np.abs(drive.twists[:-1]) for drive in drives)
+    return np.asarray(distance > _DRIVEN)
 
 
 def _refused(reason: Reason) -> Response:

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import whiteness
 from youbot_dynamics.identification.reading import Opened
-from youbot_dynamics.identification.response._fit import Response, combined_response, identify_response
+from youbot_dynamics.identification.response._fit import Response, combined_response, fitted_again, identify_response
 from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import DRAWN, Taken
@@ -75,7 +74,7 @@ def extract(opened: Opened, robot: Robot) -> _ResponsePart:
     fits: tuple[FitCurve, ...] = ()
     if response.base is not None and opened.number < DRAWN:
         fits = _curves(response, drive, opened.path.name)
-        fits += _held_out(response, drive, robot.base.dynamics(), start_delays, opened.path.name)
+        fits += _held_out(response, drive, opened.path.name)
     return _ResponsePart(response, fits, len(drive.stamps), np.max(np.abs(twists), axis=0, initial=0.0))
 
 
@@ -116,19 +115,17 @@ def _correlations(response: Response) -> tuple[Correlation, ...]:
     return (Correlation("Response of the base", names, matrix, fit.condition, fit.method),)
 
 
-def _held_out(
-    whole: Response, drive: DriveSignals, dynamics: MecanumDynamics, delays: Vector, name: str
-) -> tuple[FitCurve, ...]:
+def _held_out(whole: Response, drive: DriveSignals, name: str) -> tuple[FitCurve, ...]:
     """Poses of the second half of a drive, predicted from its commands by a fit of the first half only.
 
-    Only the feed of the speed loops is that which the whole drive shows.
+    Only the kind of the speed loops is that which the whole drive shows.
     Both start at the same pose. The model runs from the beginning, so that its loops have the same state as the
     robot's.
     """
     middle = 0.5 * float(drive.stamps[0] + drive.stamps[-1])
     early, later = drive.sent < middle, drive.stamps >= middle
     first = DriveSignals(drive.sent[early], drive.twists[early], drive.stamps[~later], drive.poses[~later])
-    base = identify_response([first], dynamics, delays, [whole["feed"].value]).base
+    base = fitted_again(whole, first)
     if base is None:
         return ()
     modelled = base.path(drive.sent, drive.twists, drive.stamps)[later]
