@@ -28,11 +28,11 @@ from stage_bags import BASE, ROBOT, WHEELS, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
 from youbot_dynamics.identification.body import BodyAxis, identify_axis
-from youbot_dynamics.identification.body._fit import combined, commands_known
-from youbot_dynamics.identification.body._model import LONGEST
+from youbot_dynamics.identification.body._fit import _widened, combined, commands_known
+from youbot_dynamics.identification.body._model import LONGEST, Readings
 from youbot_dynamics.identification.delay._fopdt import LaggedCommand
 from youbot_dynamics.identification.excitation import base_program
-from youbot_dynamics.identification.least_squares import student
+from youbot_dynamics.identification.least_squares import Unknown, judge, student
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.identification.signals import HeldCommand
@@ -323,6 +323,21 @@ def test_a_speed_limit_between_two_speeds_widens_delay_and_gain(fastest):
         found = identify_axis("x", "m/s", sent, asked, stamps, speeds)
         assert holds(found["speed"], fastest)
         assert holds(found["gain"], 1.0) and holds(found["effective"], Plant().delay)
+
+
+def test_a_limit_that_changes_a_delay_negligibly_leaves_it_identified():
+    unknown = Unknown("effective", "s", low=0.0, resolution=0.005)
+    short = judge(unknown, 0.004, 0.001, 0.002)
+    wider = _widened(short, unknown, 0.0075, "speed")
+    assert wider.identified and wider.interval == (0.002, 0.0075)
+    assert not _widened(short, unknown, 0.0225, "speed").identified
+
+
+def test_what_is_negligible_follows_from_all_readings_not_from_the_thinned_path():
+    time = np.arange(0.0, 10.0, 1e-3)
+    readings = Readings(time, np.sin(time), True)
+    assert len(readings.time) < len(time) / 4
+    assert readings.negligible_delay == pytest.approx(0.25e-3)
 
 
 def test_an_axis_with_one_speed_does_not_show_its_response():

@@ -25,6 +25,7 @@ from youbot_dynamics.identification.least_squares._reason import Kind, Reason
 from youbot_dynamics.identification.least_squares._recordings import Within, student
 from youbot_dynamics.identification.least_squares._verdict import Estimate, Unknown
 
+_SILENT = 1e-4  # share of a regressor's power that its instrument must explain; below it was not excited
 _NO_FACTOR = 1e-10  # ratio to the largest singular value of a factor below which a direction is undetermined
 _TOLERATED = 3.0  # multiple of the median residual of the blocks up to which a block has the weight 1
 _ROUNDS = 50
@@ -39,6 +40,39 @@ class ScaledModel:
     products: Vector  # (k, q, q + 1) of Z'[H b]
     rows: NDArray[np.int64]  # (k,) rows in each block
     keys: NDArray[np.int64]  # (k,) keys of the blocks; neighbours in time are adjacent
+    used: NDArray[np.intp]  # (q,) indices of the excited unknowns among all p
+    lengths: Vector  # (q,) of their columns
+    size: int  # p
+
+    @classmethod
+    def of(cls, sums: BlockSums) -> ScaledModel:
+        """Model of the unknowns that move the regressors, and with instruments are explained by these."""
+        squares, products, p = sums.squares(), sums.products(), sums.unknowns
+        lengths = np.sqrt(np.einsum("kii->i", squares)[:-1])
+        explained = np.einsum("kii->i", products[:, :, :p])
+        used = np.flatnonzero((lengths > 0.0) & (explained > _SILENT * lengths**2))
+        kept, scale = np.append(used, p), np.append(lengths[used], 1.0)
+        return cls(
+            squares[:, kept[:, None], kept] / np.outer(scale, scale),
+            products[:, used[:, None], kept] / np.outer(lengths[used], scale),
+            sums.rows,
+            sums.keys,
+            used,
+            lengths[used],
+            p,
+        )
+
+    def unscaled(self, values: Vector, missing: float = math.nan) -> Vector:
+        """Values (p,) of all unknowns from scaled ones (q,)."""
+        full = np.full(self.size, missing)
+        full[self.used] = values / self.lengths
+        return full
+
+    def unscaled_covariance(self, covariance: Vector) -> Vector:
+        """Covariance (p, p) of all unknowns from that of scaled ones (q, q), NaN where not excited."""
+        full = np.full((self.size, self.size), math.nan)
+        full[np.ix_(self.used, self.used)] = covariance / np.outer(self.lengths, self.lengths)
+        return full
 
     def _total(self, weights: Vector) -> Vector:
         """Weighted sum (q, q + 1) of the products over the blocks, weights (k,)."""
@@ -84,7 +118,13 @@ class ScaledModel:
         distinct, fits = np.unique(numbers), []
         for number in distinct if len(distinct) > 1 else ():
             own = numbers == number
-            part = ScaledModel(self.squares[own], self.products[own], self.rows[own], self.keys[own])
+            part = replace(
+                self,
+                squares=self.squares[own],
+                products=self.products[own],
+                rows=self.rows[own],
+                keys=self.keys[own],
+            )
             solution = part.solve(weights[own])
             if np.count_nonzero(own) >= solution.rank + spare:
                 values = np.where(solution.tied, np.nan, solution.values)
@@ -165,7 +205,6 @@ def _triangular_factor(
 
 # Scaled condition number of H above which the products H'H (condition squared) are too inaccurate.
 _WORST_CONDITION = 1e3
-_SILENT = 1e-4  # share of a regressor's power that its instrument must explain; below it was not excited
 _FEWEST_SPARE_BLOCKS = 4
 
 
@@ -290,45 +329,27 @@ def fit(
             count=len(sums),
             needed=p + _FEWEST_SPARE_BLOCKS,
         )
-    squares, products = sums.squares(), sums.products()
-    lengths = np.sqrt(np.einsum("kii->i", squares)[:-1])
-    explained = np.einsum("kii->i", products[:, :, :p])
-    excited = (lengths > 0.0) & (explained > _SILENT * lengths**2)
-    used = np.flatnonzero(excited)
-    kept, scale = np.append(used, p), np.append(lengths[used], 1.0)
-    model = ScaledModel(
-        squares[:, kept[:, None], kept] / np.outer(scale, scale),
-        products[:, used[:, None], kept] / np.outer(lengths[used], scale),
-        sums.rows,
-        sums.keys,
-    )
+    model = ScaledModel.of(sums)
     weights = model.robust_weights() if robust else np.ones(len(sums))
     solution = model.solve(weights)
     method = "block sums"
     if solution.condition > _WORST_CONDITION and rows is not None:
-        factor = _triangular_factor(rows(), sums.keys, weights, used, lengths[used])
-        solution, method = solve_triangular(factor, len(used)), "chunked QR"
-    values = np.full(p, np.nan)
-    values[used] = np.where(solution.tied, np.nan, solution.values / lengths[used])
-    freedom, spare = max(1, len(sums) - len(used)), _FEWEST_SPARE_BLOCKS if between else len(sums) + 1
-    alone = []
-    for own_values, own in [(solution.values, model.covariance(weights, solution)), *model.alone(weights, spare)]:
-        full_values, full = np.full(p, np.nan), np.full((p, p), np.nan)
-        full_values[used] = own_values / lengths[used]
-        full[np.ix_(used, used)] = own / np.outer(lengths[used], lengths[used])
-        alone.append((full_values, full))
-    within = Within(alone[0][1], tuple(alone[1:]), freedom)
+        factor = _triangular_factor(rows(), sums.keys, weights, model.used, model.lengths)
+        solution, method = solve_triangular(factor, len(model.used)), "chunked QR"
+    values = model.unscaled(np.where(solution.tied, np.nan, solution.values))
+    freedom, spare = max(1, len(sums) - len(model.used)), _FEWEST_SPARE_BLOCKS if between else len(sums) + 1
+    alone = tuple((model.unscaled(own), model.unscaled_covariance(of)) for own, of in model.alone(weights, spare))
+    within = Within(model.unscaled_covariance(model.covariance(weights, solution)), alone, freedom)
     wider = np.array([within.widening_of(row) for row in np.eye(p)])
     covariance = within.covariance * np.outer(wider, wider)
-    low = np.array([unknown.low for unknown in unknowns])[used] * lengths[used]
-    high = np.array([unknown.high for unknown in unknowns])[used] * lengths[used]
-    limited, scaled = model.solve_within(weights, solution.values, low, high)
-    unbounded = np.full(p, np.nan)
-    unbounded[used] = scaled / lengths[used]
-    bounded = np.zeros(p)
-    bounded[used] = limited / lengths[used]
-    unknowns = _resolved(unknowns, squares.sum(axis=0)[:p, :p], bounded)
-    estimates = _estimates(unknowns, np.where(np.isfinite(values), unbounded, np.nan), covariance, freedom, excited)
+    low = np.array([unknown.low for unknown in unknowns])[model.used] * model.lengths
+    high = np.array([unknown.high for unknown in unknowns])[model.used] * model.lengths
+    limited, free = model.solve_within(weights, solution.values, low, high)
+    squares = sums.squares()
+    unknowns = _resolved(unknowns, squares.sum(axis=0)[:p, :p], model.unscaled(limited, 0.0))
+    excited = np.isin(np.arange(p), model.used)
+    unbounded = np.where(np.isfinite(values), model.unscaled(free), np.nan)
+    estimates = _estimates(unknowns, unbounded, covariance, freedom, excited)
     residual, target = float(weights @ model.residual_power(limited)), float(weights @ squares[:, -1, -1])
     return Fit(
         unknowns,

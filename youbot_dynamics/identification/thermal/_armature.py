@@ -112,7 +112,8 @@ def identify_armature(
     span = float(np.ptp(means[0])) if len(means[0]) else 0.0
     block = max(mean, min(1.0, span / _FEWEST_BLOCKS))
     try:
-        fit = least_squares([Rows(means[0], table, means[3], block=block)], unknowns)
+        rows = Rows(means[0], table, means[3], block=block)
+        fit = least_squares([rows], unknowns)
     except IdentificationError as problem:
         return _refused_armature(unknowns, too_little(problem))
     values = np.nan_to_num([estimate.value for estimate in fit.estimates])
@@ -125,23 +126,29 @@ def identify_armature(
     if not explained >= EXPLAINS:
         estimates = [_refuse_unexplained(estimate, explained) for estimate in fit.estimates]
         return Armature(estimates[0], estimates[1], explained, fit)
-    lag_voltage = values[1] * (np.interp(means[0] - _SPEED_LAG, means[0], means[2]) - means[2])
+    resistance, torque_constant = widened(fit.estimates, unknowns, _rivals(rows, unknowns, values), fit.half_width(1.0))
+    return Armature(resistance, torque_constant, explained, fit)
+
+
+def _rivals(rows: Rows, unknowns: Sequence[Unknown], values: Vector) -> list[Rival]:
+    """What a late speed and gains change in R and K (2,), and voltages beside V = R i + K w that the data show."""
+    time, table, voltage = rows.time, rows.regressors, rows.target
+    lag_voltage = values[1] * (np.interp(time - _SPEED_LAG, time, table[:, 1]) - table[:, 1])
     lag_errors, *_ = np.linalg.lstsq(table, lag_voltage, rcond=None)
     gain_errors = GAIN * values * (math.sqrt(2.0), 1.0)  # R is a ratio of voltage and current, K of voltage and speed
     names, shared = [unknown.name for unknown in unknowns], np.hypot(lag_errors, gain_errors).tolist()
     rivals = [Rival(None, dict(zip(names, shared, strict=True)))]
     try:
         for column, cause in ((np.sign(table[:, 0]), _BRUSHES), (np.ones(len(table)), _ZERO_ERROR)):
-            rows = Rows(means[0], np.column_stack([table, column]), means[3], block=block)
-            wider = least_squares([rows], [*unknowns, Unknown("voltage", "V")])
+            more = Rows(time, np.column_stack([table, column]), voltage, block=rows.block)
+            wider = least_squares([more], [*unknowns, Unknown("voltage", "V")])
             if strength(wider, ["voltage"]) > SIGNIFICANT:
                 reason = Reason(Kind.OTHER_EXPLANATION, cause.format(volts=wider.values[2]))
                 changes = (wider.values[:2] - values).tolist()
                 rivals.append(Rival(reason, dict(zip(names, changes, strict=True))))
     except IdentificationError:  # too short for one more unknown
         pass
-    resistance, torque_constant = widened(fit.estimates, unknowns, rivals, fit.half_width(1.0))
-    return Armature(resistance, torque_constant, explained, fit)
+    return rivals
 
 
 def _unsigned(table: Vector, voltage: Vector, residual: Vector) -> bool:
