@@ -327,7 +327,7 @@ def _joint_dynamics(result: Result, robot: Robot) -> dict[str, dict[str, float]]
     better = result.applied_to(robot).base
     corners, coulomb = better.geometry.wheel_names, better.friction.wheel_coulomb
     straight = better.friction.viscous_x * better.geometry.wheel_radius**2 / len(corners)
-    dynamics: dict[str, dict[str, Any]] = {name: {} for name in (*robot.driver.arm_joints, *robot.driver.wheel_joints)}
+    dynamics: dict[str, dict[str, Any]] = {}
     for k, name in enumerate(robot.driver.arm_joints):
         found = result.parameters_of(f"arm.joint_{k + 1}.friction")
         pairs = (("damping", "viscous"), ("friction", "coulomb"))
@@ -340,7 +340,7 @@ def _joint_dynamics(result: Result, robot: Robot) -> dict[str, dict[str, float]]
         values = dict.fromkeys(corners, common) if name in found else {}
         values |= {one.row.of["wheel"]: max(0.0, one.estimate.value) for one in result.of(row) if one.identified}
         for joint, corner in zip(robot.driver.wheel_joints, corners, strict=True):
-            dynamics[joint] |= {key: values[corner]} if corner in values else {}
+            dynamics.setdefault(joint, {}).update({key: values[corner]} if corner in values else {})
     return {name: values for name, values in dynamics.items() if values}
 
 

@@ -6,9 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.least_squares import Estimate, Fit, Reason, Whiteness
+from youbot_dynamics.identification.least_squares import (
+    Estimate,
+    Fit,
+    Reason,
+    Unknown,
+    Whiteness,
+    undetermined,
+    whiteness,
+)
 from youbot_dynamics.robot import PREFIX
 
 # Names of products: the ConsistentInertia of the arm; RMS error (3,) of the twist of calibrated odometry
@@ -35,6 +45,10 @@ class Row:
     optional: bool = False  # whether it may be listed only: then the robot's parameter stays as it is
     folded: bool = False  # whether it is a part of another finding, shown after that
     of: dict[str, str] = field(default_factory=dict)  # what the keys stand for, such as {"axis": "x"}
+
+    def refused(self, reason: Reason) -> Finding:
+        """Finding without a value, for a reason."""
+        return Finding(self, undetermined(Unknown(self.key, self.unit), reason))
 
     def at(self, **of: str) -> Row:
         """The row of one axis, wheel, joint, ..., by its key."""
@@ -155,13 +169,17 @@ class FitCurve:
     modelled_is: str  # legend text, such as "shifted by the delay"
     band: Vector | None = None  # (n,) half-width of the model's 95 % band; None if unknown
     reference: Vector | None = None  # (n,) command; None if it is not shown
-    whiteness: Whiteness | None = None  # of all residuals of this curve; None if there are too few
+    whiteness: Whiteness | None = None  # of the residuals of the fit; those of all of this curve if it is not given
     detail: float = 0.0  # length of the part shown in a second plot [s], 0 for none
     caption: str = ""  # caption, such as the value and its verdict
     held_out: bool = False  # whether the model was fitted to other data
 
     def __post_init__(self) -> None:
-        """Thin the columns evenly."""
+        """Test the residuals, then thin the columns evenly."""
+        sound = np.isfinite(self.measured - self.modelled)
+        if self.whiteness is None and sound.any():
+            test = whiteness(self.time[sound], (self.measured - self.modelled)[sound])
+            object.__setattr__(self, "whiteness", test)
         stride = max(1, len(self.time) // _MOST_POINTS)
         for name in ("time", "measured", "modelled", "band", "reference"):
             column = getattr(self, name)
@@ -175,18 +193,19 @@ class Correlation:
 
     title: str  # of the fit
     names: tuple[str, ...]  # of the p unknowns
-    matrix: Vector  # (p, p) correlation of their values; NaN where one is not determined
+    matrix: Vector  # (p, p) correlation of their values
     condition: float  # scaled condition number
     method: str = ""  # solution method
     bounds: tuple[str, ...] = ()  # unknowns set to a physical bound
 
     @classmethod
-    def of_fit(cls, title: str, fit: Fit | None) -> tuple[Correlation, ...]:
-        """Correlation of a fit; empty if there was nothing to fit."""
+    def of_fit(cls, title: str, fit: Fit | None, first: int = 0) -> tuple[Correlation, ...]:
+        """Correlation of what a fit determines, from unknown `first` on; empty if there was nothing to fit."""
         if fit is None:
             return ()
-        names = tuple(unknown.name for unknown in fit.unknowns)
-        return (cls(title, names, fit.correlation, fit.condition, fit.method, fit.active_bounds),)
+        used = [k for k in range(first, len(fit.unknowns)) if np.isfinite(fit.covariance[k, k])]
+        names, matrix = tuple(fit.unknowns[k].name for k in used), fit.correlation[np.ix_(used, used)]
+        return (cls(title, names, matrix, fit.condition, fit.method, fit.active_bounds),)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathC
 from youbot_dynamics.identification.delay.stage import EFFECTIVE
 from youbot_dynamics.identification.export import export_all
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult, asked
-from youbot_dynamics.identification.least_squares import ENOUGH, Whiteness, whiteness
+from youbot_dynamics.identification.least_squares import ENOUGH, Whiteness
 from youbot_dynamics.identification.pipeline import Identification
 from youbot_dynamics.identification.result import Result, versions, write_result
 from youbot_dynamics.identification.stages import STAGES
@@ -240,10 +240,9 @@ def _fit(curve: FitCurve, key: str, most: int) -> dict[str, Any]:
         words.append("The second plot shows the part that changes most.")
     if band:
         words.append("The shaded band is the 95 % band of the model.")
-    sound = np.isfinite(residual)
-    test = curve.whiteness or (whiteness(curve.time[sound], residual[sound]) if sound.any() else None)
+    test = curve.whiteness
     if test is not None and test.lags:
-        result = _whiteness_result(test) + ("" if curve.whiteness else " This test uses the samples drawn here.")
+        result = _whiteness_result(test)
         about = f"Autocorrelation of the residual, {curve.title}: {_correlations(test)}. {result}"
         beside.append(autocorrelation_plot(test, label=about, key=f"{key}w", low=bool(beside)))
         words.append(result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,15 +17,7 @@ from youbot_dynamics.identification.arm_friction._rivals import identify_arm_fri
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay, torque_starts
 from youbot_dynamics.identification.finding import BODIES, Correlation, Finding, FitCurve, Row, StageResult, Table
-from youbot_dynamics.identification.least_squares import (
-    Estimate,
-    Kind,
-    Reason,
-    Unknown,
-    too_little,
-    undetermined,
-    whiteness,
-)
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, too_little
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.signals import RecordedArm, recorded_arm
 from youbot_dynamics.identification.stages import Taken, within_an_hour
@@ -131,7 +123,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         STAGE,
         tuple(findings),
         fits=_curves(identification),
-        correlations=_correlations(identification),
+        # That of the bodies would fill a page.
+        correlations=Correlation.of_fit("Friction of the arm", identification.fit, len(identification.inertial)),
         warnings=(*_wrong_scales(identification), *(warning for recording in used for warning in _warnings(recording))),
         notes=tuple(notes),
         products={} if bodies is None else {BODIES: bodies},
@@ -139,8 +132,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 
 
 def _refused(joint: str, reason: Reason) -> tuple[Finding, ...]:
-    rows = [FINDINGS.row(name, joint) for name in ("coulomb", "viscous", "sigma0", "sigma1")]
-    return tuple(Finding(row, undetermined(Unknown(row.key, row.unit), reason)) for row in rows)
+    return tuple(FINDINGS.row(name, joint).refused(reason) for name in ("coulomb", "viscous", "sigma0", "sigma1"))
 
 
 def _joint_findings(fitted: JointFit, joint: str) -> list[Finding]:
@@ -158,17 +150,16 @@ def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Findi
     """Delay from the commanded torque of a joint to its motion; empty without torque commands."""
     if all(arm.torque_commands is None for arm in arms):
         return []
-    row, unknown = FINDINGS.row("torque_delay", joint), Unknown("torque_delay", "s")
+    row = FINDINGS.row("torque_delay", joint)
     starts = [start for arm in arms for start in torque_starts(arm, k)]
     try:
         result = estimate_torque_delay(starts)
     except IdentificationError as problem:
-        return [Finding(row, undetermined(unknown, too_little(problem)))]
-    delay = result.delay
-    if not delay.identified:
-        # The fit is linearised about a delay that the data do not support, so its interval is meaningless too.
-        delay = undetermined(unknown, delay.reason)
-    return [Finding(row, delay, result.fit.rows, "", {"starts": float(result.starts)})]
+        return [row.refused(too_little(problem))]
+    details, reason = {"starts": float(result.starts)}, result.delay.reason
+    # The fit is linearised about a delay that the data may not support; then its interval is meaningless too.
+    finding = Finding(row, result.delay) if reason is None else row.refused(reason)
+    return [replace(finding, samples=result.fit.rows, details=details)]
 
 
 def _scales(identification: ArmFriction) -> dict[str, Estimate]:
@@ -289,7 +280,6 @@ def _curves(identification: ArmFriction) -> tuple[FitCurve, ...]:
         shown = np.flatnonzero(row.recording == numbers[np.argmax(counts)])
         shown = shown[np.argsort(row.time[shown], kind="stable")]
         fitted = identification[row.name]
-        residual = row.torque[shown] - modelled[shown]
         curves.append(
             FitCurve(
                 title=f"Arm {row.name}",
@@ -300,25 +290,11 @@ def _curves(identification: ArmFriction) -> tuple[FitCurve, ...]:
                 modelled=modelled[shown],
                 modelled_is="identified bodies and friction",
                 band=half_width[shown],
-                whiteness=whiteness(row.time[shown], residual),
                 caption=f"Means over {1e3 * identification.model.half_width:.0f} ms windows in which the joint slides; "
                 f"R2 {fitted.explained:.4f} over {fitted.windows} of them.",
             )
         )
     return tuple(curves)
-
-
-def _correlations(identification: ArmFriction) -> tuple[Correlation, ...]:
-    """Correlation of the friction of all joints; that of the bodies would fill a page."""
-    fit = identification.fit
-    if fit is None:
-        return ()
-    first = len(identification.inertial)
-    names = tuple(unknown.name for unknown in fit.unknowns)
-    friction = [k for k in range(first, len(names)) if np.isfinite(fit.values[k])]
-    matrix = fit.correlation[np.ix_(friction, friction)]
-    shown = tuple(names[k] for k in friction)
-    return (Correlation("Friction of the arm", shown, matrix, fit.condition, fit.method, fit.active_bounds),)
 
 
 def _warnings(recording: Taken) -> list[str]:

@@ -24,7 +24,7 @@ from youbot_dynamics.identification.base_friction._fit import (
 from youbot_dynamics.identification.base_friction._rows import FrictionModel, friction_rows
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals, recorded_wheel_signals
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, Row, StageResult, Table
-from youbot_dynamics.identification.least_squares import BlockSums, Estimate, Kind, Reason, Rows, merge, whiteness
+from youbot_dynamics.identification.least_squares import BlockSums, Estimate, Kind, Reason, Rows, merge
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.robot import Robot
@@ -259,7 +259,6 @@ def _curves(friction: BaseFriction, pieces: Sequence[Rows], name: str) -> tuple[
                 modelled=modelled[shown],
                 modelled_is="identified friction",
                 band=half_width[shown],
-                whiteness=whiteness(time[shown], target[shown] - modelled[shown]),
                 caption="Friction: wheel torques minus the torques that accelerate body and wheels, while all wheels "
                 f"turn in one direction. The model explains {fit.explained:.1%} of its sum of squares in all rows.",
             )

@@ -14,7 +14,7 @@ from youbot_dynamics.identification.calibration._fit import (
     all_radii_identified,
 )
 from youbot_dynamics.identification.finding import Finding, Row, Table
-from youbot_dynamics.identification.least_squares import Kind, Reason, Unknown, undetermined
+from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.robot_base import BaseGeometry
 
 _ERROR = "radius of the {wheel} wheel over the mean, minus 1"
@@ -55,9 +55,9 @@ def geometry_findings(calibration: Calibration, geometry: BaseGeometry, samples:
     findings = [Finding(FINDINGS.row(RADIUS), mean, samples)]
     findings += [Finding(FINDINGS.row("wheel_distance"), lever, samples)] if omni else []
     for name in () if omni else ("half_length", "half_width"):
-        half = undetermined(Unknown(name, "m"), lever.reason)
+        half = FINDINGS.row(name).refused(lever.reason or _ONLY_LEVER).estimate
         if lever.identified:
-            half = replace(half.refused(_ONLY_LEVER), value=calibration.size_factor * getattr(geometry, name))
+            half = replace(half, value=calibration.size_factor * getattr(geometry, name))
         findings.append(Finding(FINDINGS.row(name), half, samples, together=lever.identified))
     for estimate in calibration.estimates:
         if estimate.name != RADIUS and not (omni and estimate.name == LEVER):

@@ -29,12 +29,12 @@ from youbot_dynamics.robot import Robot
 EFFECTIVE = Row("robot.base.delay.effective_{axis}", "s", "delay {axis}")
 DEAD_TIME = Row("robot.base.delay.dead_time_{axis}", "s", "dead time {axis}", optional=True, folded=True)
 LAG = Row("robot.base.delay.lag_{axis}", "s", "lag {axis}", optional=True, folded=True)
-_OF_CHANNEL = (
+FINDINGS = Table(
+    *(EFFECTIVE, DEAD_TIME, LAG),
     Row("delay.effective_{channel}", "s", "delay of {channel}"),
     Row("delay.dead_time_{channel}", "s", "dead time of {channel}", folded=True),
     Row("delay.lag_{channel}", "s", "lag of {channel}", folded=True),
 )
-FINDINGS = Table(EFFECTIVE, DEAD_TIME, LAG, *_OF_CHANNEL)
 _SHORTEST_PIECE, _FEWEST = 6.0, 100  # smallest duration [s] and number of readings of a piece between gaps
 _DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
 
@@ -187,17 +187,14 @@ def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Findi
     """Effective delay of one channel from that many recordings; dead time and lag as additional findings."""
     valid = f"commands of up to {delay.fastest:.3g} in SI units of the channel" if delay.samples else ""
     details = {"gain": delay.gain, "residual": delay.residual, "recordings": float(recordings[delay.channel])}
-    of_base = delay.channel in CASES["axis"]
-    rows, of = ((EFFECTIVE, DEAD_TIME, LAG), "axis") if of_base else (_OF_CHANNEL, "channel")
-    estimates = zip(rows, (delay.effective, delay.dead_time, delay.lag), (details, {}, {}), strict=True)
-    # Dead time and lag are not requested: it is no failure if they cannot be separated.
-    return [
-        Finding(
-            row.at(**{of: delay.channel}), one, delay.samples, valid, more, listed=row.optional and not one.identified
-        )
-        for row, one, more in estimates
-        if one is not None
-    ]
+    findings = [Finding(FINDINGS.row(delay.effective.name), delay.effective, delay.samples, valid, details)]
+    for kind, estimate in (("dead_time", delay.dead_time), ("lag", delay.lag)):
+        if estimate is not None:
+            # Not requested: it is no failure if they cannot be separated.
+            row = FINDINGS.row(f"{kind}_{delay.channel}")
+            listed = row.optional and not estimate.identified
+            findings.append(Finding(row, estimate, delay.samples, valid, listed=listed))
+    return findings
 
 
 def _curve(signals: MotionSignals, k: int, estimate: DelayEstimate, name: str) -> FitCurve:

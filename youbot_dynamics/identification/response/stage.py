@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, Row, StageResult, Table
-from youbot_dynamics.identification.least_squares import whiteness
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.response._fit import Response, combined_response, fitted_again, identify_response
 from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
@@ -100,19 +99,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         "response",
         tuple(findings),
         fits=tuple(fit for part in parts for fit in part.fits),
-        correlations=_correlations(response),
+        correlations=Correlation.of_fit("Response of the base", response.fit),
         notes=notes if unknown else (),
     )
-
-
-def _correlations(response: Response) -> tuple[Correlation, ...]:
-    fit = response.fit
-    if fit is None:
-        return ()
-    determined = [k for k in range(len(fit.unknowns)) if math.isfinite(fit.covariance[k, k])]
-    names = tuple(fit.unknowns[k].name for k in determined)
-    matrix = fit.correlation[np.ix_(determined, determined)]
-    return (Correlation("Response of the base", names, matrix, fit.condition, fit.method),)
 
 
 def _held_out(whole: Response, drive: DriveSignals, name: str) -> tuple[FitCurve, ...]:
@@ -135,8 +124,7 @@ def _held_out(whole: Response, drive: DriveSignals, name: str) -> tuple[FitCurve
     moved = modelled - modelled[0]
     moved[:, :2] = moved[:, :2] @ np.array([[c, s], [-s, c]])
     predicted = "predicted from the commands by a fit of the first half"
-    curves = _axis_curves("Second half", name, predicted, time, measured, moved + measured[0])
-    return tuple(dataclasses.replace(curve, held_out=True) for curve in curves)
+    return _axis_curves("Second half", name, predicted, time, measured, moved + measured[0], held_out=True)
 
 
 def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurve, ...]:
@@ -145,16 +133,12 @@ def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurv
     modelled = response.base.path(drive.sent, drive.twists, drive.stamps)
     measured = drive.poses - drive.poses[0] + modelled[0]
     alone, why = "model run on the commands alone", "differences come from varying friction, slip or geometry."
-    curves = _axis_curves("Response", name, alone, drive.stamps - drive.stamps[0], measured, modelled)
     caption = f"The model uses the commands and no measurement; {why}"
-    return tuple(
-        dataclasses.replace(curve, whiteness=whiteness(drive.stamps, residuals), caption=caption)
-        for curve, residuals in zip(curves, (measured - modelled).T, strict=True)
-    )
+    return _axis_curves("Response", name, alone, drive.stamps - drive.stamps[0], measured, modelled, caption=caption)
 
 
 def _axis_curves(
-    title: str, name: str, modelled_is: str, time: Vector, measured: Vector, modelled: Vector
+    title: str, name: str, modelled_is: str, time: Vector, measured: Vector, modelled: Vector, **more: Any
 ) -> tuple[FitCurve, ...]:
     """Measured and modelled poses (s, 3) over times (s,), axis by axis."""
     return tuple(
@@ -166,6 +150,7 @@ def _axis_curves(
             measured=measured[:, axis],
             modelled=modelled[:, axis],
             modelled_is=modelled_is,
+            **more,
         )
         for axis, (label, unit) in enumerate(_AXES)
     )

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table
-from youbot_dynamics.identification.least_squares import CONFIDENCE, Estimate, Unknown, judge, whiteness
+from youbot_dynamics.identification.least_squares import CONFIDENCE, Estimate, Unknown, judge
 from youbot_dynamics.identification.reading import Opened, find_topic, times_of
 from youbot_dynamics.identification.signals import NO_EFFORT, recorded_arm
 from youbot_dynamics.identification.stages import Taken
@@ -366,7 +366,6 @@ def _curves(runs: Sequence[HeatRun], joint: str, heat: Heat) -> list[FitCurve]:
                 measured=measured,
                 modelled=modelled,
                 modelled_is="two-node model, heated by the current",
-                whiteness=whiteness(run.time[read], measured - modelled),
                 caption=f"Root mean square of the residuals: {heat.residual:.2f} K.",
             )
         )
