@@ -312,7 +312,8 @@ def test_the_page_opens_with_what_was_found_how_far_to_trust_it_and_what_to_do_n
     tiles = re.findall(r'<section class="tile ?(\w*)" aria-label="(\w+)">(.*?)</section>', text, re.DOTALL)
     assert [(colour, name) for colour, name, _ in tiles] == [("", "Found"), ("amber", "Trust"), ("", "Next")]
     found, trust, following = (Page(body).text for _, _, body in tiles)
-    assert "robot.base.delay.effective_xdelay forward150.3 ms" in found and "effective_yaw" not in found  # that one is refused
+    assert "robot.base.delay.effective_xdelay forward150.3 ms" in found
+    assert "effective_yaw" not in found  # that one is refused
     assert "Read the warning about the data below first." in trust
     assert "youbot bringup --robot real --result-file result.yaml" in following
     assert text.index('id="paths"') < text.index('id="verdicts"') < text.index('id="fits"')

@@ -164,7 +164,7 @@ def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Findi
 
 def _scales(identification: ArmFriction) -> dict[str, Estimate]:
     """Scale of the efforts of each joint, relative to the joint with the largest torques."""
-    names = (identification.model.joint_names[row.joint] for row in identification.rows)
+    names = (row.name for row in identification.rows)
     return dict(zip(names, identification.readings[:-1], strict=False))  # there are none without a fit
 
 
