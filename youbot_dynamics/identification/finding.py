@@ -10,15 +10,7 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.least_squares import (
-    Estimate,
-    Fit,
-    Reason,
-    Unknown,
-    Whiteness,
-    undetermined,
-    whiteness,
-)
+from youbot_dynamics.identification.least_squares import Estimate, Fit, Reason, Whiteness, whiteness
 from youbot_dynamics.robot import PREFIX
 
 # Names of products: the ConsistentInertia of the arm; RMS error (3,) of the twist of calibrated odometry
@@ -48,7 +40,7 @@ class Row:
 
     def refused(self, reason: Reason) -> Finding:
         """Finding without a value, for a reason."""
-        return Finding(self, undetermined(Unknown(self.key, self.unit), reason))
+        return Finding(self, Estimate(self.key, self.unit, np.nan, np.nan, (np.nan, np.nan), reason))
 
     def at(self, **of: str) -> Row:
         """The row of one axis, wheel, joint, ..., by its key."""
@@ -108,11 +100,14 @@ class Finding:
     valid_for: str = ""  # range of the data, such as "wheel speeds of 0.2 to 9.1 rad/s"
     # Further numbers of this estimate, such as the gain of a delay
     details: Mapping[str, float | str] = field(default_factory=dict)
-    listed: bool = False  # whether an optional parameter is listed only
+    # Whether an optional parameter is listed only; if it is not given, where it is not identified
+    listed: bool | None = None
     together: bool = False  # whether the model of which it is a part was identified as a whole
 
     def __post_init__(self) -> None:
-        """Check the unit."""
+        """Check the unit; list an optional parameter only."""
+        if self.listed is None:
+            object.__setattr__(self, "listed", self.row.optional and not self.identified)
         if self.estimate.unit not in self.row.unit.split(", "):
             raise IdentificationError(f"finding {self.name}", got=f"in {self.estimate.unit}", expected=self.row.unit)
 

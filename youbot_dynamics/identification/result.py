@@ -141,12 +141,10 @@ def within_ranges(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 def _written(finding: Finding) -> Value | None:
     """Value for a parameter file; None if it is not usable, no robot parameter, or outside the range of this one."""
-    if not (finding.is_parameter and finding.usable):
-        return None
     # The joints of every arm have the same parameters, however many there are.
     first = {key: "joint_1" if key == "joint" else one for key, one in finding.row.of.items()}
     parameter = _parameters().get(finding.row.pattern.format(**first))
-    if parameter is None:
+    if parameter is None or not (finding.is_parameter and finding.usable):
         return None
     try:
         return parameter.check(float(finding.estimate.value))

@@ -111,13 +111,13 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     ]
     if not response and not any(finding.identified for finding in limits):
         reached = ", ".join(
-            f"{finding.row.in_words} {finding.estimate.interval[0]:.3g} {finding.estimate.unit}"
+            f"{finding.row.in_words} at least {finding.estimate.interval[0]:.3g} {finding.estimate.unit}"
             for finding in limits
             if finding.estimate.interval[0] > 0.0
         )
         if not reached:
             return StageResult("body", missing="; ".join(dict.fromkeys(finding.estimate.verdict for finding in limits)))
-        return StageResult("body", missing=f"no command exceeded what the base can do; it reached at least {reached}")
+        return StageResult("body", missing=f"no command exceeded what the base can do: {reached}")
     fits = tuple(fit for part in parts for fit in part.fits)
     notes = (ONE_WAY, *(part.note for part in parts if part.note)) if response else ()
     return StageResult("body", (*response, *limits), fits=fits, notes=notes)
@@ -129,12 +129,7 @@ def _combined(parts: Sequence[_BodyPart]) -> list[BodyAxis]:
 
 def _findings(axis: BodyAxis, kinds: Sequence[str]) -> list[Finding]:
     valid = f"commands of up to {axis.fastest:.3g} in SI units of the axis" if axis.fastest else ""
-    findings = []
-    for kind in kinds:
-        row, estimate = FINDINGS.row(f"{kind}_{axis.channel}"), axis[kind]
-        listed = row.optional and not estimate.identified  # no failure: dead time and lag are not requested
-        findings.append(Finding(row, estimate, axis.samples, valid, listed=listed))
-    return findings
+    return [Finding(FINDINGS.row(f"{kind}_{axis.channel}"), axis[kind], axis.samples, valid) for kind in kinds]
 
 
 def _curve(axis: BodyAxis, name: str) -> FitCurve:

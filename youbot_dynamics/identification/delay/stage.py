@@ -190,10 +190,7 @@ def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Findi
     findings = [Finding(FINDINGS.row(delay.effective.name), delay.effective, delay.samples, valid, details)]
     for kind, estimate in (("dead_time", delay.dead_time), ("lag", delay.lag)):
         if estimate is not None:
-            # Not requested: it is no failure if they cannot be separated.
-            row = FINDINGS.row(f"{kind}_{delay.channel}")
-            listed = row.optional and not estimate.identified
-            findings.append(Finding(row, estimate, delay.samples, valid, listed=listed))
+            findings.append(Finding(FINDINGS.row(f"{kind}_{delay.channel}"), estimate, delay.samples, valid))
     return findings
 
 
