@@ -126,6 +126,7 @@ def test_the_json_carries_value_interval_verdict_and_provenance(tmp_path: Path) 
     assert data["schema_version"] == SCHEMA_VERSION and data["robot_id"] == "youbot"
     x, y = data["parameters"]
     assert (x["stage"], x["name"], x["value"], x["unit"]) == ("delay", f"{DELAY}x", 0.15, "s")
+    assert x["words"] == "delay forward"
     assert x["interval_95"] == [0.148, 0.152] and x["verdict"] == "identified" and x["samples"] == 900
     assert x["gain"] == 0.98 and x["residual"] is None
     assert x["valid_for"] == "commands of up to 0.2" and x["at_bound"] is False
