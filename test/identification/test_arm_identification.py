@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -36,7 +37,7 @@ from youbot_dynamics.identification.arm_friction import (
     load_friction,
     regressor,
 )
-from youbot_dynamics.identification.arm_friction._fit import FAR, _determined
+from youbot_dynamics.identification.arm_friction._fit import FAR, ArmFriction, _determined
 from youbot_dynamics.identification.arm_friction._inertia import (
     body_parameters,
     consistent_inertia,
@@ -53,7 +54,7 @@ from youbot_dynamics.identification.least_squares import Estimate, Kind
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
 
 MODEL = ArmFrictionModel(JOINTS, TREE)
-SEEDS = (1, 2, 3, 4)
+SEEDS = (1, 2)
 
 
 def states(count: int = 50) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -222,14 +223,21 @@ def runs(motion):
     return {seed: excited(truth_of(seed), motion, seed) for seed in SEEDS}
 
 
+@cache
+def fit_of(seed: int) -> ArmFriction:
+    return identify_arm_friction([excited(truth_of(seed), recommended(60.0), seed)], MODEL)
+
+
 @pytest.fixture(scope="module")
-def fits(runs):
-    return {seed: identify_arm_friction([runs[seed]], MODEL) for seed in SEEDS}
+def fits():
+    return {seed: fit_of(seed) for seed in SEEDS}
 
 
-def test_a_minute_of_recommended_excitation_finds_the_friction_of_every_joint(fits):
+@pytest.mark.parametrize("seeds", [SEEDS, pytest.param((1, 2, 3, 4), marks=pytest.mark.slow)])
+def test_a_minute_of_recommended_excitation_finds_the_friction_of_every_joint(seeds):
     deviations, errors, covered = [], [], []
-    for seed, found in fits.items():
+    for seed in seeds:
+        found = fit_of(seed)
         true = true_friction(truth_of(seed))
         for (coulomb, viscous), name in zip(true, JOINTS, strict=True):
             fit = found[name]
@@ -242,11 +250,11 @@ def test_a_minute_of_recommended_excitation_finds_the_friction_of_every_joint(fi
     within = np.mean(np.array(deviations) < 3.0)
     print(f"within 3 s.e. {within:.3f}, covered {np.mean(covered):.3f}, {np.abs(errors).max():.3f}")
     assert within >= 0.97
-    assert np.mean(covered) >= 0.85  # of 40; over 200 seeds 93 %
+    assert np.mean(covered) >= 0.85  # over 200 seeds 93 %
     assert np.abs(errors).max() < 0.05
 
 
-@pytest.mark.parametrize("joint", [1, 3])
+@pytest.mark.parametrize("joint", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_efforts_of_one_joint_that_are_late_do_not_pass_for_viscous_friction(runs, joint):
     exact, truth = runs[1], true_friction(truth_of(1))
     torque = exact.torque.copy()
@@ -274,8 +282,8 @@ def test_scales_and_delay_of_the_efforts_are_found(fits):
 @pytest.mark.parametrize(
     ("joint", "factor"),
     [
-        *((2, 10.0), (1, 0.4), (3, 2.0), (2, -1.0)),
-        *(pytest.param(*one, marks=pytest.mark.slow) for one in ((2, 0.7), (1, 1.6), (4, 2.0))),
+        *((2, 10.0), (2, -1.0)),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in ((1, 0.4), (3, 2.0), (2, 0.7), (1, 1.6), (4, 2.0))),
     ],
 )
 def test_efforts_of_one_joint_that_are_far_off_hide_no_friction_of_the_others(runs, joint, factor):
@@ -305,24 +313,25 @@ def test_efforts_of_one_joint_that_are_far_off_hide_no_friction_of_the_others(ru
                 assert fit.identified and fit.value == pytest.approx(value, rel=0.04), (name, what)
 
 
-@pytest.mark.parametrize("seed", [2, 3])
-def test_bristles_of_a_joint_whose_efforts_are_twice_too_large_are_found(runs, seed):
-    torque = runs[seed].torque.copy()
+@pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_bristles_of_a_joint_whose_efforts_are_twice_too_large_are_found(motion, seed):
+    run = excited(truth_of(seed), motion, seed)
+    torque = run.torque.copy()
     torque[:, 2] *= 2.0
-    signals = dataclasses.replace(runs[seed], torque=torque)
+    signals = dataclasses.replace(run, torque=torque)
     sigma0 = fit_bristles([signals], identify_arm_friction([signals], MODEL), "joint_3").sigma0
     assert sigma0.interval[0] <= 2.0 * true_stiffness(truth_of(seed))[2] <= sigma0.interval[1]
 
 
-def test_efforts_without_friction_in_one_joint_refuse_that_joint_alone(runs):
+@pytest.mark.parametrize("share", [1.004, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.999, 1.0))])
+def test_efforts_without_friction_in_one_joint_refuse_that_joint_alone(runs, share):
     """As of torque sensors behind the gear; what is left may look like friction of the wrong sign."""
     true, position = true_friction(truth_of(1)), runs[1].position
-    for share in (0.999, 1.0, 1.004):
-        speed, torque = np.gradient(position[:, 3], runs[1].time), runs[1].torque.copy()
-        torque[:, 3] -= share * (true[3, 0] * np.tanh(speed / 0.02) + true[3, 1] * speed)
-        found = identify_arm_friction([dataclasses.replace(runs[1], torque=torque)], MODEL)
-        assert not found["joint_4"]["viscous"].identified
-        assert found["joint_3"]["coulomb"].value == pytest.approx(true[2, 0], rel=0.04)
+    speed, torque = np.gradient(position[:, 3], runs[1].time), runs[1].torque.copy()
+    torque[:, 3] -= share * (true[3, 0] * np.tanh(speed / 0.02) + true[3, 1] * speed)
+    found = identify_arm_friction([dataclasses.replace(runs[1], torque=torque)], MODEL)
+    assert not found["joint_4"]["viscous"].identified
+    assert found["joint_3"]["coulomb"].value == pytest.approx(true[2, 0], rel=0.04)
 
 
 def arm_without_rotors(seed: int = 1, rate: float = 100.0, rotors: tuple[float, ...] = (0.28, 0.25, 0.1)):
@@ -757,16 +766,15 @@ def test_reversals_tell_the_stiffness_of_the_bristles(runs, fits):
                 assert bristles.sigma0.value == pytest.approx(stiffness[k], rel=0.4)
                 deviations.append(abs(bristles.sigma0.value - stiffness[k]) / bristles.sigma0.standard_error)
     print(f"{len(deviations)} identified, {np.mean(np.array(deviations) < 3.0):.2f} within 3 s.e.")
-    assert len(deviations) >= 15 and np.mean(np.array(deviations) < 3.0) >= 0.9
+    assert len(deviations) >= 7 and np.mean(np.array(deviations) < 3.0) >= 0.9
 
 
 def test_late_efforts_make_no_bristle_softer_or_stiffer(runs):
-    for seed in (1, 2):
-        signals = dataclasses.replace(runs[seed], torque=np.roll(runs[seed].torque, 1, axis=0))  # 20 ms
-        found = identify_arm_friction([signals], MODEL)
-        for name, true in zip(JOINTS, true_stiffness(truth_of(seed)), strict=True):
-            sigma0 = fit_bristles([signals], found, name).sigma0
-            assert abs(sigma0.value - true) < 3.0 * sigma0.standard_error, (seed, sigma0)
+    signals = dataclasses.replace(runs[1], torque=np.roll(runs[1].torque, 1, axis=0))  # 20 ms
+    found = identify_arm_friction([signals], MODEL)
+    for name, true in zip(JOINTS, true_stiffness(truth_of(1)), strict=True):
+        sigma0 = fit_bristles([signals], found, name).sigma0
+        assert abs(sigma0.value - true) < 3.0 * sigma0.standard_error, sigma0
 
 
 def test_fast_readings_tell_the_damping_of_the_bristles(motion):
@@ -801,7 +809,7 @@ def test_readings_that_were_sent_twice_count_once():
 @pytest.mark.parametrize("friction", [(0.3, 0.05), (0.0, 0.0)])
 def test_reversals_without_friction_or_with_its_sign_wrong_are_refused(friction):
     model = ArmFrictionModel(("joint",))
-    for number in range(4):
+    for number in range(2):
         moving = pendulum(wave, friction, rate=200.0, number=number)
         signals = dataclasses.replace(moving, torque=-moving.torque) if friction[0] else moving
         found = fit_bristles([signals], identify_arm_friction([signals], model), "joint")

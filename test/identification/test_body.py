@@ -77,10 +77,10 @@ def axis_of(drive: Drive, k: int) -> BodyAxis:
 
 @pytest.mark.parametrize("excited", [False, True])
 def test_delay_and_gain_of_twins_are_found_from_coarse_odometry(excited):
-    late, scaled, inside = judge_twins(range(1, 4), excited)
+    late, scaled, inside = judge_twins(range(1, 2), excited)
     assert np.abs(late).max() <= 0.010
     assert np.abs(scaled).max() <= 0.010
-    assert inside[:, :, 0].mean() >= 0.9
+    assert np.all(inside[:, :, 0])
 
 
 @pytest.mark.slow
@@ -303,7 +303,7 @@ def two_speeds(seed: int) -> np.ndarray:
     return np.array(command)
 
 
-@pytest.mark.parametrize("noise", [0.2, 0.3, 0.5])
+@pytest.mark.parametrize("noise", [0.3, *(pytest.param(noise, marks=pytest.mark.slow) for noise in (0.2, 0.5))])
 def test_a_limit_that_noise_hides_does_not_pass_for_a_delay(noise):
     plant, refused = Plant(acceleration=2.5, noise=noise), 0
     for seed in range(4):
@@ -314,7 +314,7 @@ def test_a_limit_that_noise_hides_does_not_pass_for_a_delay(noise):
     assert refused >= 2
 
 
-@pytest.mark.parametrize("fastest", [0.64, 0.72, 0.76])
+@pytest.mark.parametrize("fastest", [0.72, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.64, 0.76))])
 def test_a_speed_limit_between_two_speeds_widens_delay_and_gain(fastest):
     """Gain 1 and a limit of 0.76 m/s give the same motion as a gain of 1.19 and a limit of 0.64 m/s."""
     for seed in range(2):

@@ -58,7 +58,7 @@ def judge_delays(runs: int, friction: bool) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("friction", [False, True])
 def test_the_interval_holds_the_effective_delay_of_a_few_robots(friction):
-    errors, inside = judge_delays(10, friction)
+    errors, inside = judge_delays(3, friction)
     assert np.abs(errors).max() <= 5e-3
     assert inside.mean() >= 0.85
 
@@ -100,7 +100,7 @@ def judge_parts(name: str, runs: int, friction: bool) -> tuple[float, float]:
 
 @pytest.mark.parametrize("friction", [False, True])
 def test_dead_time_and_lag_of_ramps_lie_within_their_errors(friction):
-    inside, near = judge_parts("ramps", 6, friction)
+    inside, near = judge_parts("ramps", 2, friction)
     assert inside >= 0.9 and near >= 0.97
 
 

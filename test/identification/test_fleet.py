@@ -518,7 +518,10 @@ GREETINGS = {
 }
 
 
-@pytest.mark.parametrize("greeting", GREETINGS.values(), ids=GREETINGS.keys())
+@pytest.mark.parametrize(
+    "greeting",
+    [pytest.param(GREETINGS[name], id=name, marks=[pytest.mark.slow] if name != "http" else []) for name in GREETINGS],
+)
 def test_another_protocol_at_the_address_is_one_line(folder: Path, greeting: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 

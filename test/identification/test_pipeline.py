@@ -220,7 +220,14 @@ def test_a_hole_in_a_recording_is_told_once_and_a_first_message_at_zero_has_a_st
 
 @pytest.mark.parametrize(
     ("stages", "code"),
-    [("delay", 0), ("base_friction,delay", 0), ("arm_friction", 3), ("body", 3), ("thermal", 1), ("heat", 1)],
+    [
+        ("delay", 0),
+        pytest.param("base_friction,delay", 0, marks=pytest.mark.slow),
+        ("arm_friction", 3),
+        ("body", 3),
+        ("thermal", 1),
+        ("heat", 1),
+    ],
 )
 def test_exit_codes_say_done_not_identifiable_or_refused(bag, tmp_path, stages, code):
     assert exit_code("identify", bag, "--out", tmp_path, "--only", stages) == code

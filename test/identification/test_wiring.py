@@ -31,6 +31,13 @@ WIRINGS = {
         (1, 1, 1, -1),
     ),
 }
+USUAL = (
+    "the readings of fl were reversed",
+    "the readings of rl were those of rr, the readings of rr were those of rl reversed",
+)
+EACH = pytest.mark.parametrize(
+    "words", [*USUAL, *(pytest.param(w, marks=pytest.mark.slow) for w in WIRINGS if w not in USUAL)]
+)
 HANDS = {
     "the poses had z up": (1.0, -1.0, -1.0),
     "yaw had the opposite sign": (1.0, 1.0, -1.0),
@@ -67,9 +74,9 @@ def foreign(seed: int) -> tuple[MecanumBase, CalibrationSignals]:
     return configured, CalibrationSignals(time, np.array(turned), time + random.uniform(-0.3, 0.3), seen)
 
 
-@pytest.mark.parametrize("wiring", WIRINGS.values(), ids=WIRINGS.keys())
-def test_the_calibration_names_the_wheels_that_are_exchanged_or_reversed(wiring):
-    words = next(words for words, one in WIRINGS.items() if one == wiring)
+@EACH
+def test_the_calibration_names_the_wheels_that_are_exchanged_or_reversed(words):
+    wiring = WIRINGS[words]
     tracker = replace(drawn_tracker(3), sensor=(0.1, -0.05, 0.4))
     found = calibrate([wired(drawn_run(3, tracker, 30.0).signals(), *wiring)], BASE)
     verdict = found["wheel_radius"].verdict
@@ -79,14 +86,14 @@ def test_the_calibration_names_the_wheels_that_are_exchanged_or_reversed(wiring)
     assert not any(estimate.identified for estimate in found.estimates)
 
 
-@pytest.mark.parametrize("wiring", WIRINGS.values(), ids=WIRINGS.keys())
-def test_no_value_of_wrong_wheels_is_identified_even_where_none_can_be_named(wiring, monkeypatch):
+@EACH
+def test_no_value_of_wrong_wheels_is_identified_even_where_none_can_be_named(words, monkeypatch):
     monkeypatch.setattr(_fit, "miswired", lambda recordings, start: "")
-    found = calibrate([wired(drawn_run(3, drawn_tracker(3), 30.0).signals(), *wiring)], BASE)
+    found = calibrate([wired(drawn_run(3, drawn_tracker(3), 30.0).signals(), *WIRINGS[words])], BASE)
     assert not any(estimate.identified for estimate in found.estimates)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_wheels_of_robots_of_another_make_are_named_too(seed):
     base, signals = foreign(seed)
     assert blamed(signals, base) == ""

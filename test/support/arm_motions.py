@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+from kept import kept
 
 from youbot_dynamics.identification.arm_friction import inertial_parameters
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
@@ -33,10 +34,12 @@ def torque_limits() -> np.ndarray:
 
 
 @cache
+@kept
 def recommended(duration: float = 60.0, seed: int = 0, tries: int = 40) -> ArmExcitation:
     return arm_motion(ROBOT, duration, seed=seed, tries=tries)
 
 
+@kept
 def excited(
     truth: ArmTruth, motion: ArmExcitation, seed: int = 0, rate: float = 50.0, number: int = 0, robot: Robot = ROBOT
 ) -> ArmSignals:

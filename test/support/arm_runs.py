@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
+from kept import kept
 from numpy.typing import NDArray
 
 from youbot_dynamics.dynamics.arm import ArmModel
@@ -65,6 +66,7 @@ def drawn_truth(seed: int, share: float = 0.2, travel: float = 1e-3, jitter: flo
     )
 
 
+@kept
 def swing(
     seed: int,
     truth: ArmTruth,

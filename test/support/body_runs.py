@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from effective_delay import effective_delay
+from kept import kept
 from stage_bags import nanoseconds, write_rows
 
 from youbot_dynamics.identification.least_squares import Estimate
@@ -62,6 +63,7 @@ def quantised(speeds: np.ndarray, quantum: float = QUANTUM) -> np.ndarray:
     return np.round(speeds / quantum) * quantum
 
 
+@kept
 def twin_drive(seed: int, twists: np.ndarray, period: float = PERIOD) -> Drive:
     """The twin of a seed under twists of a period; the truth is what maps them onto its noise-free motion."""
     robot = load_robot()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from friction_runs import PERIOD, ROBOT, multi_sine
+from kept import kept
 
 from youbot_dynamics.identification.calibration import Calibration, CalibrationSignals, calibrate
 from youbot_dynamics.identification.calibration._fit import WHEELS
@@ -48,6 +49,7 @@ def drawn_tracker(seed: int) -> Tracker:
     return Tracker((x, y, random.uniform(-3.0, 3.0)), late=random.uniform(-0.1, 0.1))
 
 
+@kept
 def drawn_run(seed: int, tracker: Tracker, duration: float = 60.0, twists: np.ndarray | None = None) -> TrackedRun:
     """Drive the twin of a seed, its geometry drawn, and track it."""
     plant = BasePlant(load_truth(seed), ROBOT.driver, seed)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from effective_delay import effective_delay
+from kept import kept
 
 from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
@@ -33,6 +34,7 @@ class Run:
     motion: np.ndarray
 
 
+@kept
 def drive_open_loop(program: Program, robot: Robot, truth: BaseTruth, seed: int) -> Run:
     """Send the program straight to the driver and read the wheels once a period, at a random phase."""
     plant = BasePlant(truth, robot.driver, seed)

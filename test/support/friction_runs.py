@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
+from kept import kept
 
 from youbot_dynamics.identification.base_friction import FrictionModel, FrictionSignals
 from youbot_dynamics.identification.base_friction._signals import wheel_signals
@@ -39,6 +40,7 @@ def friction_model(each_wheel: bool = False) -> FrictionModel:
     return FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia, each_wheel)
 
 
+@kept
 def drive(
     twists: np.ndarray, truth: BaseTruth, seed: int, robot: Robot = ROBOT, off: tuple[tuple[float, float], ...] = ()
 ) -> FrictionRun:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from kept import kept
 from mujoco_arms import with_rollers
 
 from youbot_dynamics.control.trajectory import read_program
@@ -101,6 +102,7 @@ def twin_wheels(truth: BaseTruth) -> RollingWheels:
 
 
 @cache
+@kept
 def twin_drive(
     program: str,
     seed: int,
@@ -118,6 +120,7 @@ def twin_drive(
 
 
 @cache
+@kept
 def mujoco_drive(program: str, seed: int, *, rollers: int = 6, repeats: int = 1, seconds: float = 20.0) -> RollerDrive:
     """Drive of a program in MuJoCo, rollers of 41 spheres, geometry as the sheets have it."""
     truth = dataclasses.replace(twin_truth(seed, rollers), lag=load_truth(0).lag)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from friction_runs import FrictionRun
+from kept import kept
 
 from youbot_dynamics.identification.excitation import ArmExcitation, MultiSine
 from youbot_dynamics.recording.mcap_writer import BagWriter
@@ -57,6 +58,7 @@ def swing(duration: float = 40.0, moving: tuple[float, ...] = (1, 1, 1, 1, 1)) -
     return ArmExcitation(times, UPRIGHT + x, v, a)
 
 
+@kept
 def arm_rows(
     truth: ArmTruth,
     motion: ArmExcitation,
@@ -105,6 +107,7 @@ def write_rows(folder: Path, rows: Sequence[Row | TypedRow], robot_id: str = "yo
     return folder
 
 
+@kept
 def heat_rows(truth: ArmTruth, seed: int, duration: float, stretched: bool = False) -> list[Row]:
     """Messages of an arm that works for 80 s and rests for 40 s, again and again, on a robot with motor sensors.
 
@@ -125,6 +128,7 @@ def heat_rows(truth: ArmTruth, seed: int, duration: float, stretched: bool = Fal
     return rows
 
 
+@kept
 def torque_rows(truth: ArmTruth, seed: int) -> list[Row]:
     """Messages of an arm whose joints 1 and 5 are pushed out of rest by torques, twelve times to and fro."""
     weight = ROBOT.arm.model().tree.gravity_forces
