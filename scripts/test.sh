@@ -37,38 +37,40 @@ chosen() {
     [[ $code -eq 5 && ${#arguments[@]} -gt 0 ]] || return "$code"
 }
 
-# Start a command at low priority beside the next step; `ended` waits for it and shows what it wrote.
+# Start a command at low priority beside the steps that follow; `ended` waits for it and shows what it wrote.
 beside() {
-    nice -n 19 "$@" >"$output" 2>&1 &
-    background=$!
+    local name="$1"
+    shift
+    nice -n 19 "$@" >"$outputs/$name" 2>&1 &
+    processes[$name]=$!
 }
 
 ended() {
     local code=0
-    wait "$background" || code=$?
-    background=""
-    cat "$output"
+    wait "${processes[$1]}" || code=$?
+    unset "processes[$1]"
+    cat "$outputs/$1"
     return "$code"
 }
 
-output="$(mktemp)"  # of the command beside a step
-background=""       # its process
-trap '[[ -z $background ]] || kill "$background" 2>/dev/null || true; rm -f "$output"' EXIT
+declare -A processes=()   # beside the steps
+outputs="$(mktemp -d)"    # what they wrote
+trap 'kill "${processes[@]}" 2>/dev/null || true; rm -rf "$outputs"' EXIT
 trap 'exit 130' INT
 
 cd "$ROOT"
 export OPENBLAS_NUM_THREADS=1  # the workers share the cores: threads of each besides made a fit of 4 s take 400
 step "ruff check" "$VENV/bin/python" -m ruff check .
 step "ruff format" "$VENV/bin/python" -m ruff format --check .
-beside "$VENV/bin/python" -m mypy
 pytest=("$VENV/bin/python" -m pytest "${END_OF_A_HANG[@]}" --dist loadfile)
-# One worker more than processors: some tests wait for programs that they start.
+# Tests over DDS, and of programs, wait for half of the time: beside them run mypy and the tests that only compute.
+beside mypy "$VENV/bin/python" -m mypy
+beside computing "${pytest[@]}" -n auto --maxprocesses 4 -m "($speed) and computes" "${arguments[@]}"
+# One worker more than processors, since they wait.
+step "pytest ros" chosen "${pytest[@]}" -n $(($(nproc) + 1)) --maxprocesses 3 -m "($speed) and ros"
 step "pytest" chosen "${pytest[@]}" -n $(($(nproc) + 1)) --maxprocesses 4 -m "($speed) and not ros and not computes"
-step "mypy" ended
-# Those over DDS wait for a third of the time: beside them run those that only compute.
-beside "${pytest[@]}" -n auto --maxprocesses 4 -m "($speed) and computes" "${arguments[@]}"
-step "pytest ros" chosen "${pytest[@]}" -n "$(nproc)" --maxprocesses 3 -m "($speed) and ros"
-step "computing" chosen ended
+step "mypy" ended mypy
+step "computing" chosen ended computing
 
 printf '\n%s' "$summary"
 exit "$failed"
