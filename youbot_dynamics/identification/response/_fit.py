@@ -398,8 +398,9 @@ def fitted_again(response: Response, drive: DriveSignals) -> DrivenBase | None:
     problem = Problem([drive], response.problem.dynamics, response.problem.driven & _driven([drive]))
     problem.scale = np.where(problem.driven, response.problem.scale, np.inf)
     found = _fitted(problem, best.kind, best.values, _BUDGET) if np.any(problem.driven) else None
-    settled = isinstance(found, Candidate) and found.settled
-    return base_of(found.values, found.kind, problem.dynamics) if settled else None
+    if not isinstance(found, Candidate) or not found.settled:
+        return None
+    return base_of(found.values, found.kind, problem.dynamics)
 
 
 def _driven(drives: Sequence[DriveSignals]) -> Flags:
