@@ -115,7 +115,7 @@ def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel],
         if abs(lag) > max(_PROMPT, SIGNIFICANT * other["effort_lag"].standard_error):
             side = "behind" if lag > 0.0 else "ahead of"
             late = f"the efforts are at least {1e3 * abs(lag):.0f} ms {side} the motion"
-            reason = Reason(Kind.OTHER_EXPLANATION, f"{late}{_DEPENDS}: remove their filter, or check the stamps")
+            reason = Reason(Kind.OTHER_EXPLANATION, f"{late}, and the value depends on it: remove their filter, or check the stamps")
             values = _coefficients(other, model)
             rivals.append(Rival(reason, {name: _LAG_CHANGES * (values[name] - before[name]) for name in before}))
             model, before = lagging, values
