@@ -55,7 +55,6 @@ _NO_COAST = Reason(
 )
 
 _LAG_CHANGES = 2.0  # multiple of the changes by a lag: of one of 0.1 to 0.3 s, smooth drives show a half or less
-_DEPENDS = ", and the value depends on it"
 _PROMPT = 0.02  # [s] efforts in phase with the commands of a servo loop appear to lag, or lead, by up to this
 
 
@@ -114,8 +113,9 @@ def with_model_errors(friction: BaseFriction, sums_of: Callable[[FrictionModel],
         lag = values_of(other)["effort_lag"]
         if abs(lag) > max(_PROMPT, SIGNIFICANT * other["effort_lag"].standard_error):
             side = "behind" if lag > 0.0 else "ahead of"
-            late = f"the efforts are at least {1e3 * abs(lag):.0f} ms {side} the motion"
-            reason = Reason(Kind.OTHER_EXPLANATION, f"{late}, and the value depends on it: remove their filter, or check the stamps")
+            late = f"the efforts are at least {1e3 * abs(lag):.0f} ms {side}"
+            text = f"{late} the motion, and the value depends on it: remove their filter, or check the stamps"
+            reason = Reason(Kind.OTHER_EXPLANATION, text)
             values = _coefficients(other, model)
             rivals.append(Rival(reason, {name: _LAG_CHANGES * (values[name] - before[name]) for name in before}))
             model, before = lagging, values
@@ -135,7 +135,7 @@ def _power_rival(
     law = f"friction does not follow Coulomb + viscous: the forces also contain a term of |v|^{exponent:g}"
     values, terms = _coefficients(other, model), [unknown.name for unknown in with_power.power_unknowns()]
     changes = {name: values[name] - value for name, value in before.items()}
-    return Rival(Reason(Kind.OTHER_EXPLANATION, f"{law}{_DEPENDS}"), changes, strength(other, terms))
+    return Rival(Reason(Kind.OTHER_EXPLANATION, f"{law}, and the value depends on it"), changes, strength(other, terms))
 
 
 def _coefficients(solution: Fit, model: FrictionModel) -> dict[str, float]:
