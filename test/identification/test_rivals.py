@@ -10,6 +10,7 @@ import pytest
 from youbot_dynamics.identification.arm_friction._fit import JointFit
 from youbot_dynamics.identification.arm_friction._rows import JointRows
 from youbot_dynamics.identification.least_squares import (
+    WIDEST_SHARE,
     Kind,
     Reason,
     Rival,
@@ -72,7 +73,7 @@ def test_a_value_at_a_bound_or_without_data_is_left_alone():
 def test_the_mean_of_recordings_is_judged_by_what_sufficed_for_them_not_by_the_widest():
     """Two that are half their value wide and far apart made a mean of .07 in (.003, .142) that was identified."""
     delay = Unknown("delay", "s", low=0.0, resolution=0.005)
-    apart = [judge(delay, value, 0.25 * value, 0.5 * value) for value in (0.14, 0.02)]
+    apart = [judge(delay, value, 0.25 * value, WIDEST_SHARE * value) for value in (0.14, 0.02)]
     assert all(one.identified for one in apart) and combined(apart).reason.kind is Kind.TOO_WIDE
     negligible = [judge(delay, value, 0.0022, 0.0045) for value in (0.004, 0.005)]
     assert combined(negligible).identified and combined(negligible).interval[1] < 0.01
@@ -125,5 +126,5 @@ def test_what_is_negligible_depends_on_the_whole_and_not_on_the_size_of_a_motor(
         coulomb, viscous = fit.estimates
         assert coulomb.identified
         kinds[noise] = viscous.reason and viscous.reason.kind
-        assert fit.half_width(viscous.standard_error) > 0.5 * abs(viscous.value)
+        assert fit.half_width(viscous.standard_error) > WIDEST_SHARE * abs(viscous.value)
     assert kinds == {0.1: None, 3.0: Kind.TOO_WIDE}
