@@ -108,12 +108,13 @@ def test_a_wheel_that_hardly_turned_says_so() -> None:
     assert not found.identified and found.wheels.phases is None
 
 
-def test_a_jump_of_the_counts_is_left_out() -> None:
+@pytest.mark.parametrize("jump", [0.5, 20.0])
+def test_counts_that_jump_have_no_phases(jump: float) -> None:
     drive = twin_drive("combined", 1)
     position = drive.position.copy()
-    # Whole rollers, so that what comes after belongs to the same phases.
-    position[500:] += 20 * drive.wheels.pitch
-    check_phases(fit(dataclasses.replace(drive, position=position)), drive.wheels.phases, 0.03, slack=5e-3)
+    position[500:, 1] += jump
+    with pytest.raises(IdentificationError, match="wheel angles that jump, first by"):
+        fit(dataclasses.replace(drive, position=position))
 
 
 def test_too_little_is_refused() -> None:

@@ -55,6 +55,7 @@ from youbot_dynamics.identification.least_squares import (
     fit,
     judge,
     merge,
+    student,
     undetermined,
     unsettled,
     widened,
@@ -191,6 +192,7 @@ class _Solved:
     fit: Fit
     scales: Vector
     assumed: Vector  # (p, n) changes of the unknowns by one standard deviation `UNEQUAL` of each radius
+    influence: Vector  # (p, w) changes of the unknowns by the residuals of each window, which add up to 0
     slip: SlipErrors
     settled: bool  # whether the steps became small within their budget
 
@@ -226,7 +228,7 @@ def _solve(
             rows = (slope * row_weights[:, :, None]).reshape(-1, slope.shape[2])
             target = (residual_tables[k][:, :3] * row_weights).ravel()
             pieces.append(Rows(time, -rows, target, recording=k, block=excited.span))
-        linear_fit, change, assumed = _step(pieces, unknowns, len(start.base.radii))
+        linear_fit, change, inverse = _step(pieces, unknowns)
         guess = guess.moved(change)
         errors = np.sqrt(np.diag(linear_fit.covariance))
         known = np.isfinite(errors) & (np.abs(change) > _NOTHING)
@@ -235,9 +237,16 @@ def _solve(
         if largest_change <= _CONVERGED:
             break
     n = len(start.base.radii)
+    assumed = inverse[:, :n] @ (np.eye(n) - 1.0 / n) / UNEQUAL
+    influences = [
+        np.add.reduceat(piece.regressors * piece.target[:, None], 3 * part.starts) @ inverse
+        for part, piece in zip(windows, pieces[len(windows) :], strict=True)
+        if len(part.starts)
+    ]
     covariance = linear_fit.covariance[:n, :n] + assumed[:n] @ assumed[:n].T
     slip_error = slip_errors(slip, guess.base, covariance, excited.sufficient)
-    return _Solved(guess, linear_fit, scales, assumed, slip_error, largest_change <= _CONVERGED)
+    settled = largest_change <= _CONVERGED
+    return _Solved(guess, linear_fit, scales, assumed, np.vstack(influences).T, slip_error, settled)
 
 
 def _nearly_equal(
@@ -263,8 +272,8 @@ def _nearly_equal(
     ]
 
 
-def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown], wheels: int) -> tuple[Fit, Vector, Vector]:
-    """Fit the linearised model; return the fit, the damped change (p,) of the guess, and `_Solved.assumed`.
+def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector, Vector]:
+    """Fit the linearised model; return the fit, the damped change (p,) of the guess, and the inverse (p, p) for it.
 
     Levenberg damping: it converges to the same solution as undamped steps, and does not diverge along undetermined
     directions.
@@ -276,9 +285,8 @@ def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown], wheels: int) -> t
     linear_fit = fit(sums, unknowns, lambda: pieces)
     normal = np.einsum("k,kij->ij", linear_fit.weights, sums.products())
     damping = np.diag([_WIDTHS[unknown.unit] ** -2 for unknown in unknowns])
-    unequal = np.pad(np.eye(wheels) - 1.0 / wheels, ((0, len(unknowns) - wheels), (0, 0))) / UNEQUAL
-    solution = np.linalg.solve(normal[:, :-1] + damping, np.column_stack([normal[:, -1], unequal]))
-    return linear_fit, solution[:, 0], solution[:, 1:]
+    inverse = np.linalg.inv(normal[:, :-1] + damping)
+    return linear_fit, inverse @ normal[:, -1], inverse
 
 
 def _residuals(windows: Sequence[Windows], guess: Guess, weights: Sequence[Vector], scales: Vector) -> list[Vector]:
@@ -512,12 +520,20 @@ def _estimate(reported: _Reported, reason: Reason | None, solved: _Solved | None
 
 
 def _rivals(unknown: Unknown, reported: _Reported, solved: _Solved, wheels: int) -> list[Rival]:
-    """Radii that are equal only by assumption, and slip: any of the wheels may be the cause."""
+    """Errors that last, radii that are equal only by assumption, and slip, of which any of the wheels may be the cause.
+
+    Errors of odometry (rollers, bounces, creep) last for a window, which is longer than the blocks of the fit. The few
+    windows show their scatter by Student's t.
+    """
+    count, within = solved.influence.shape[1], solved.fit.within.error_of(reported.slope)
+    lasting = math.sqrt(count / max(count - 1, 1)) * float(np.linalg.norm(reported.slope @ solved.influence))
+    lasting *= student(max(count - 1, 2)) / solved.fit.half_width(1.0)
     if unknown.name.startswith(f"{RADIUS}_"):
         share = 1.0 if unknown.name.startswith(RADIUS_ERROR) else reported.value
     else:
         share = reported.value / math.sqrt(wheels) if unknown.name in (RADIUS, LEVER, LATERAL_FACTOR) else 0.0
     return [
+        Rival(None, {unknown.name: math.sqrt(max(lasting**2 - within**2, 0.0))}),
         Rival(_ASSUMED, {unknown.name: float(np.linalg.norm(reported.slope @ solved.assumed))}),
         Rival(_SLIPPING, {unknown.name: share * solved.slip.loads}),
         Rival(_MISPLACED, {unknown.name: share * solved.slip.unexplained}),
