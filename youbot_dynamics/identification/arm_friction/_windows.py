@@ -58,43 +58,27 @@ def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindo
     period = float(np.median(np.diff(time))) if len(time) > 1 else half_width
     width = max(half_width, shortest([signals]))
     middles = np.arange(time[0] + width, time[-1] - width, width) if len(time) > 1 else np.zeros(0)
-    states, sound = np.zeros((len(middles), 5, n)), np.zeros(len(middles), dtype=bool)
     # Positions near 0, to preserve the precision of differences.
     origin = signals.position.mean(axis=0) if len(time) else np.zeros(n)
     expected = max(_FEWEST, int(1.2 * width / period)) if period > 0.0 else _FEWEST
-    _smooth(time, signals.position - origin, signals.torque, middles, width, expected, states, sound)
+    states, sound = _smooth(time, signals.position - origin, signals.torque, middles, width, expected)
     sliding = _sliding(time, signals.position, middles, states[:, 1])
     position, speed, acceleration, mean_torque, slew = states[sound].transpose(1, 0, 2)
-    return ArmWindows(
-        middles[sound],
-        position + origin,
-        speed,
-        acceleration,
-        mean_torque,
-        slew,
-        sliding[sound],
-        signals.recording,
-        width,
-    )
+    motion = position + origin, speed, acceleration
+    return ArmWindows(middles[sound], *motion, mean_torque, slew, sliding[sound], signals.recording, width)
 
 
 @compiled
 def _smooth(
-    time: Vector,
-    position: Vector,
-    torque: Vector,
-    middles: Vector,
-    width: float,
-    fewest: int,
-    states: Vector,
-    sound: NDArray[np.bool_],
-) -> None:
-    """Write mean position, speed, acceleration and torque of each window, and whether it is filled evenly.
+    time: Vector, position: Vector, torque: Vector, middles: Vector, width: float, fewest: int
+) -> tuple[Vector, NDArray[np.bool_]]:
+    """Mean position, speed, acceleration, torque and its rate (k, 5, n) of windows, and whether each (k,) is even.
 
-    Inputs are readings (s,), (s, n), (s, n); outputs, initially zero, are `states` (k, 5, n) and `sound` (k,) of the
-    windows at `middles` (k,). `width` is the half-width of a window, `fewest` the number of readings it needs.
+    Readings are (s,), (s, n), (s, n); windows are at `middles` (k,). `width` is the half-width of a window, `fewest`
+    the number of readings it needs.
     """
     first, n = 0, position.shape[1]
+    states, sound = np.zeros((len(middles), 5, n)), np.zeros(len(middles), dtype=np.bool_)
     for k in range(len(middles)):
         while first < len(time) and time[first] <= middles[k] - width:
             first += 1
@@ -141,6 +125,7 @@ def _smooth(
             states[k, 2, j] = acceleration / (width * width)
             states[k, 3, j] = sums[3, j] / total
             states[k, 4, j] = sums[4, j] / (unit[0] * width)
+    return states, sound
 
 
 def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector) -> Vector:

@@ -146,6 +146,17 @@ def _coefficients(solution: Fit, model: FrictionModel) -> dict[str, float]:
     return {name: values[name] for name in names} | {one.name: one.value for one in wheels}
 
 
+def friction_of(
+    sums: BlockSums, widest: FrictionModel, model: FrictionModel, rows: Callable[[], Iterable[Rows]]
+) -> BaseFriction:
+    """Friction with the errors of the model, from sums of everything that is tried with the widest model.
+
+    `rows` yields the rows of the model again, see `fit_friction`.
+    """
+    sums_of = partial(of_model, sums, most_general(widest))
+    return with_model_errors(fit_friction(sums_of(model), model, rows), sums_of)
+
+
 def most_general(model: FrictionModel) -> FrictionModel:
     """The model with everything that `with_model_errors` tries."""
     return replace(model, exponents=POWERS, effort_lag=True)
@@ -203,14 +214,8 @@ def estimate_base_friction(recordings: Sequence[FrictionSignals], model: Frictio
     reasons = [reason for signals in recordings if (reason := signals.refusal()) is not None]
     if not recordings or reasons:
         return no_friction(model, reasons[0] if reasons else _NO_RECORDING)
-    general = most_general(model)
-    sums_of = partial(of_model, merge([friction_sums(signals, general) for signals in recordings]), general)
-    friction = fit_friction(
-        sums_of(model),
-        model,
-        lambda: (rows for signals in recordings for rows in friction_rows(model, signals)),
-    )
-    return with_model_errors(friction, sums_of)
+    sums = merge([friction_sums(signals, most_general(model)) for signals in recordings])
+    return friction_of(sums, model, model, lambda: (rows for one in recordings for rows in friction_rows(model, one)))
 
 
 _UNITS = {"N s/m": "1/s", "N": "m/s2", "N m": "m2/s2"}  # of a coefficient -> of one over a mass

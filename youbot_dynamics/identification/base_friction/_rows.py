@@ -81,32 +81,8 @@ def half_windows(time: Vector, speeds: Vector, torques: Vector, sideways: Vector
     """
     number = np.floor(time[[0, -1]] / span).astype(np.int64) if len(time) else np.zeros(2, dtype=np.int64)
     halves = int(number[1] - number[0]) + 1 if len(time) else 0
-    wheels, rollers = speeds.shape[1], len(sideways)
-    sums = np.zeros((halves, 2 + 4 * wheels))
-    lowest = np.full((halves, wheels + rollers), np.inf)
-    highest = np.full((halves, wheels + rollers), -np.inf)
-    _add_samples(time, speeds, torques, sideways, span, float(number[0]), sums, lowest, highest)
-    filled = np.flatnonzero(sums[:, 0] > 0.0)
-    count, moment = sums[filled, :2].T
-    tables = sums[filled, 2:].reshape(len(filled), 4, wheels).swapaxes(0, 1)
-    return HalfWindows(span, number[0] + filled, count, moment, tables[:2], tables[2:], lowest[filled], highest[filled])
-
-
-def _add_samples(
-    time: Vector,
-    speeds: Vector,
-    torques: Vector,
-    sideways: Vector,
-    span: float,
-    first: float,
-    sums: Vector,
-    lowest: Vector,
-    highest: Vector,
-) -> None:
-    """Add count, sum x, sums of speeds, x speeds, torques, x torques to `sums` (k, 2 + 4 n), extremes to (k, n + m).
-
-    `first` is the number of the first half; for the other arguments see `half_windows`.
-    """
+    wheels, limits = speeds.shape[1], (halves, speeds.shape[1] + len(sideways))
+    sums, lowest, highest = np.zeros((halves, 2 + 4 * wheels)), np.full(limits, np.inf), np.full(limits, -np.inf)
     for begin in range(0, len(time), _SAMPLES_AT_ONCE):
         piece = slice(begin, begin + _SAMPLES_AT_ONCE)
         stamps, w, torque = time[piece], speeds[piece], torques[piece]
@@ -115,18 +91,20 @@ def _add_samples(
             stamps, w, torque = stamps[sound], w[sound], torque[sound]
         if not len(stamps):
             continue
-        position = stamps / span - first
+        position = stamps / span - float(number[0])
         half = position.astype(np.int64)
         starts = np.flatnonzero(np.concatenate([[True], np.diff(half) > 0]))
-        x = position - half
+        x, rows = position - half, half[starts]
         # Transposed, so that each sum is over contiguous memory.
         w, torque = np.ascontiguousarray(w.T), np.ascontiguousarray(torque.T)
-        columns = np.vstack([np.ones_like(x), x, w, x * w, torque, x * torque])
-        extremes = np.vstack([w, sideways @ w])
-        rows = half[starts]
+        columns, extremes = np.vstack([np.ones_like(x), x, w, x * w, torque, x * torque]), np.vstack([w, sideways @ w])
         sums[rows] += np.add.reduceat(columns, starts, axis=1).T
         lowest[rows] = np.minimum(lowest[rows], np.minimum.reduceat(extremes, starts, axis=1).T)
         highest[rows] = np.maximum(highest[rows], np.maximum.reduceat(extremes, starts, axis=1).T)
+    filled = np.flatnonzero(sums[:, 0] > 0.0)
+    count, moment = sums[filled, :2].T
+    tables = sums[filled, 2:].reshape(len(filled), 4, wheels).swapaxes(0, 1)
+    return HalfWindows(span, number[0] + filled, count, moment, tables[:2], tables[2:], lowest[filled], highest[filled])
 
 
 HALF_WINDOW = 0.15  # [s] several readings of a 50 Hz driver, a fraction of the period of usual motions

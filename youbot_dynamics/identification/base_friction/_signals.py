@@ -245,26 +245,30 @@ def wheel_signals(
     mean_torques = None if torques is None else torques[:-1] + torques[1:]
     if mean_torques is not None:
         mean_torques *= 0.5
-    commanded = None
-    if command is not None:
-        # An unreadable command is not a stop: the command before it stays in force.
-        readable = np.isfinite(command[0]) & np.all(np.isfinite(command[1]), axis=1)
-        sent, twists = command[0][readable], command[1][readable]
-        if not len(sent):
-            raise IdentificationError(
-                "commands of the wheels",
-                got="none that can be read",
-                expected="finite velocities",
-                remedy="check the node that sends them, or leave their topic out of the recording",
-            )
-        mean_twists = np.empty((len(middle), 3))
-        for axis in range(3):
-            displacement = HeldCommand(sent, twists[:, axis], 0.0).integral(time - delays[axis])
-            mean_twists[:, axis] = np.diff(displacement) / spans
-        covered = (time[:-1] - np.max(delays) >= sent[0]) & (time[1:] - np.min(delays) <= sent[-1] + np.median(spans))
-        mean_twists[~covered] = np.nan
-        commanded = mean_twists @ base.inverse_matrix.T
+    commanded = None if command is None else _mean_twists(command, time, delays) @ base.inverse_matrix.T
     return FrictionSignals(middle, speeds, mean_torques, commanded, recording, base)
+
+
+def _mean_twists(command: tuple[Vector, Vector], time: Vector, delays: Vector) -> Vector:
+    """Commanded twist (s - 1, 3) between stamps (s,), each axis late by its delay; NaN before and after the command."""
+    # An unreadable command is not a stop: the command before it stays in force.
+    readable = np.isfinite(command[0]) & np.all(np.isfinite(command[1]), axis=1)
+    sent, twists = command[0][readable], command[1][readable]
+    if not len(sent):
+        raise IdentificationError(
+            "commands of the wheels",
+            got="none that can be read",
+            expected="finite velocities",
+            remedy="check the node that sends them, or leave their topic out of the recording",
+        )
+    spans = np.diff(time)
+    mean_twists = np.empty((len(spans), 3))
+    for axis in range(3):
+        displacement = HeldCommand(sent, twists[:, axis], 0.0).integral(time - delays[axis])
+        mean_twists[:, axis] = np.diff(displacement) / spans
+    covered = (time[:-1] - np.max(delays) >= sent[0]) & (time[1:] - np.min(delays) <= sent[-1] + np.median(spans))
+    mean_twists[~covered] = np.nan
+    return mean_twists
 
 
 def _mean_intervals(spans: Vector) -> Vector:

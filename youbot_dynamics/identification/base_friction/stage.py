@@ -14,12 +14,10 @@ from youbot_dynamics.identification.base_friction._fit import (
     BaseFriction,
     coast_sums,
     fit_coast_down,
-    fit_friction,
+    friction_of,
     friction_sums,
     most_general,
     no_friction,
-    of_model,
-    with_model_errors,
 )
 from youbot_dynamics.identification.base_friction._rows import FrictionModel, friction_rows
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals, recorded_wheel_signals
@@ -156,13 +154,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 
     wheel_model = friction_model(robot, each_wheel=True)
     sums = merge([recording.part.sums for recording in usable])
-    sums_of = partial(of_model, sums, most_general(wheel_model))
-
-    def fitted(selected: FrictionModel) -> BaseFriction:
-        friction = fit_friction(sums_of(selected), selected, lambda: model_rows(selected))
-        return with_model_errors(friction, sums_of)
-
-    friction, wheel_friction = fitted(model), fitted(wheel_model)
+    friction, wheel_friction = (
+        friction_of(sums, wheel_model, selected, partial(model_rows, selected)) for selected in (model, wheel_model)
+    )
     rows = list(friction_rows(model, driven(usable[0])))
     fitted_estimates = () if friction.fit is None else friction.fit.estimates
     missed_effects = [_refuse_recording_effect(estimate) for estimate in fitted_estimates[model.coefficients :]]
