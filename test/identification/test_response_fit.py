@@ -12,7 +12,7 @@ from response_runs import ROBOT, excitation, response_of, true_response, with_ow
 from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.response import Response, identify_response, stage
-from youbot_dynamics.identification.response._fit import combined_response
+from youbot_dynamics.identification.response._fit import combined_response, fitted_again
 from youbot_dynamics.identification.response._signals import DriveSignals, displacements, rolled_path
 from youbot_dynamics.identification.stages import Taken
 
@@ -136,6 +136,22 @@ def test_recordings_together_are_no_surer_than_their_noise_lets_them(two: list[R
     # What each tells by itself already must come out about sqrt(2) times as sure, not three times.
     for name in ("gain_x", "gain_y", "gain_yaw", "turn_factor", "roller_coulomb"):
         assert both[name].standard_error > 0.4 * min(one[name].standard_error for one in two), name
+
+
+def test_loops_fitted_to_the_first_half_of_a_drive_predict_the_second(two: list[Response]) -> None:
+    drive = two[0].problem.drives[0]
+    middle = 0.5 * (drive.stamps[0] + drive.stamps[-1])
+    early, later = drive.sent < middle, drive.stamps >= middle
+    half = DriveSignals(drive.sent[early], drive.twists[early], drive.stamps[~later], drive.poses[~later])
+    base = fitted_again(two[0], half)
+    assert base is not None and base.feed == two[0].base.feed
+    assert np.any(base.dead_times != two[0].base.dead_times), "it was not fitted again"
+    span = two[0].problem.spans[0]
+    modelled = displacements(base.path(drive.sent, drive.twists, drive.stamps)[later], span)
+    off = np.sqrt(np.mean((displacements(drive.poses[later], span) - modelled) ** 2, axis=0))
+    assert np.all(off < 1.5 * two[0].residual), (off, two[0].residual)
+    still = DriveSignals(drive.sent[:2], drive.twists[:2], drive.stamps[:2], drive.poses[:2])
+    assert fitted_again(two[0], still) is None
 
 
 def test_drives_on_different_axes_tell_of_both_together() -> None:
