@@ -53,16 +53,18 @@ class _File:
                 "autouse" in ast.unparse(d) for d in statement.decorator_list
             ):
                 self.fixtures_of_all.append(statement.name)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                for one in node.names:
-                    self.aliases[one.asname or one.name.split(".")[0]] = (
-                        one.name if one.asname else one.name.split(".")[0],
-                        "*",
-                    )
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                for one in node.names:
-                    self.aliases[one.asname or one.name] = (node.module, one.name)
+        self._find_imports(tree)
+
+    def _find_imports(self, node: ast.AST) -> None:
+        for one in ast.iter_child_nodes(node):
+            if isinstance(one, ast.Import):
+                for item in one.names:
+                    module = item.name if item.asname else item.name.split(".")[0]
+                    self.aliases[item.asname or module] = module, "*"
+            elif isinstance(one, ast.ImportFrom) and one.module:
+                self.aliases |= {item.asname or item.name: (one.module, item.name) for item in one.names}
+            elif not isinstance(one, ast.expr):  # there are none inside
+                self._find_imports(one)
 
 
 def _names(statement: ast.stmt) -> list[str]:
@@ -72,6 +74,13 @@ def _names(statement: ast.stmt) -> list[str]:
     return [
         node.id for target in targets if target is not None for node in ast.walk(target) if isinstance(node, ast.Name)
     ]
+
+
+def _verbs(node: ast.If | ast.IfExp) -> set[str]:
+    """Commands that a condition names."""
+    if "verb" not in ast.unparse(node.test):
+        return set()
+    return {one.value for one in ast.walk(node.test) if isinstance(one, ast.Constant)}
 
 
 class Reached:
@@ -99,15 +108,14 @@ class Reached:
                     self._users.setdefault(one, set()).add(here)
 
     def _commands(self, main: _File) -> None:
-        """Take what the commands of `youbot` import out of their common function: a test names its command."""
+        """Take what the commands of `youbot` import out of their common functions: a test names its command."""
 
         def visit(node: ast.AST, verbs: set[str]) -> None:
-            if isinstance(node, ast.If) and "verb" in ast.unparse(node.test):
-                named = {one.value for one in ast.walk(node.test) if isinstance(one, ast.Constant)}
-                for statement in node.body:
-                    visit(statement, named)
-                for statement in node.orelse:
-                    visit(statement, verbs)
+            if isinstance(node, (ast.If, ast.IfExp)) and (named := _verbs(node)):
+                for one in node.body if isinstance(node, ast.If) else [node.body]:
+                    visit(one, named)
+                for one in node.orelse if isinstance(node, ast.If) else [node.orelse]:
+                    visit(one, verbs - named)
             elif isinstance(node, ast.ImportFrom) and node.module:
                 path = self._file_of(node.module, main.path)
                 for verb in verbs or {"play"} if path is not None else ():
@@ -115,8 +123,13 @@ class Reached:
                 for one in node.names:
                     main.aliases.pop(one.asname or one.name, None)
             else:
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("_run_"):
+                    for function in main.definitions[node.func.id]:
+                        visit(function, verbs)
                 for one in ast.iter_child_nodes(node):
                     visit(one, verbs)
+                    if isinstance(one, ast.If) and isinstance(one.body[-1], ast.Return):
+                        verbs = verbs - _verbs(one)
 
         for function in main.definitions["_run"]:
             visit(function, set())
