@@ -39,6 +39,13 @@ from youbot_dynamics.identification.calibration._start import (
     first_guess,
     wrong_unit,
 )
+from youbot_dynamics.identification.calibration._weights import (
+    UNEQUAL,
+    deviation,
+    nearly_equal,
+    outlier_weights,
+    scatter,
+)
 from youbot_dynamics.identification.calibration._wiring import miswired
 from youbot_dynamics.identification.least_squares import (
     WIDEST_SHARE,
@@ -92,16 +99,12 @@ _NOTHING = 1e-10  # negligible change of an unknown [1, m, rad, s]
 _CURVED = 0.5  # change up to which the slopes of the previous iteration are reused [standard errors]
 # By unit: standard error for white residuals above which a step is damped.
 _WIDTHS = {"1": 0.05, "m": 0.2, "rad": 0.1, "s": 0.1, "s2": 0.02}
-_FAR = 4.0  # standard deviations above which the weight of a pose decreases
-_MEDIAN_TO_DEVIATION = 1.4826  # of normal residuals
 _FIRST_SCALES = np.array([0.02, 0.05, 0.2])  # [m, rad, rad]
-_SMALLEST = 1e-4  # smallest plausible scatter [m] or [rad]
 _WORST_SHARE = 0.3  # unexplained share of the motion above which the poses are not those of this robot
 LIKELY = 2.0  # factor by which radius, lever and lateral factor may differ from the configured ones
 _FARTHEST = 3.0  # largest plausible distance of the tracked body from the centre of the base, along an axis [m]
 _NUISANCES = RADIUS_ERROR, "sensor_", "time_offset", "pose_smoothing"  # fitted together with the geometry
 CREEP = 0.0004  # apparent radius error (relative) from contact creep under unequal loads: 0.0002 to 0.0004 in MuJoCo
-UNEQUAL = 0.005  # chosen: standard deviation of the radii of one robot's wheels over their mean
 _EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
 _STRONG = 0.015  # [s2] smoothing of the poses above which the model of it is too coarse: 0.1 % of the radius at 0.019
 _UNMODELLED = 0.05  # share of the effect of the smoothing, standard deviation: of 1 % of the radius, 0.05 % were left
@@ -211,17 +214,17 @@ def _solve(
     largest_change = math.inf  # change in the last iteration, in standard errors
     for _ in range(_ROUNDS):
         residual_tables = _residuals(windows, guess, weights, scales)
-        scales = _scatter(residual_tables)
+        scales = scatter(residual_tables)
         slip = slip_of(windows, guess, [table[:, 3:] for table in residual_tables], [pair[:, 1] for pair in weights])
-        spread = _deviation(slip.left)
+        spread = deviation(slip.left)
         weights = [
-            _outlier_weights(part, table[:, :3] / scales[[0, 0, 1]], left / spread, guess, spread / scales[0])
+            outlier_weights(part, table[:, :3] / scales[[0, 0, 1]], left / spread, guess, spread / scales[0])
             for part, table, left in zip(windows, residual_tables, slip.left, strict=True)
         ]
         residual_tables = _residuals(windows, guess, weights, scales)
         if largest_change > _CURVED:
             slope_tables = [slopes(part, guess, k, weights[k], scales, free) for k, part in enumerate(windows)]
-        pieces = _nearly_equal(windows, guess.base, start.base, len(unknowns), excited.span)
+        pieces = nearly_equal(windows, guess.base, start.base, len(unknowns), excited.span)
         for k, (part, slope) in enumerate(zip(windows, slope_tables, strict=True)):
             row_weights = np.sqrt(weights[k][:, :1]) / scales[[0, 0, 1]]
             time = np.repeat(part.signals.pose_time[part.rows], 3)
@@ -249,29 +252,6 @@ def _solve(
     return _Solved(guess, linear_fit, scales, assumed, np.vstack(influences).T, slip_error, settled)
 
 
-def _nearly_equal(
-    windows: Sequence[Windows], base: MecanumBase, configured: MecanumBase, count: int, block: float
-) -> list[Rows]:
-    """Rows, spread over all windows, that keep the ratios of the radii near the configured ones, for `count` unknowns.
-
-    Together they are as strong as one reading of each radius with the standard deviation `UNEQUAL`. `block` is the
-    duration of the blocks [s].
-    """
-    n, total = len(base.radii), sum(len(part.starts) for part in windows)
-    regressors = np.pad(np.eye(n) - 1.0 / n, ((0, 0), (0, count - n))) / (UNEQUAL * math.sqrt(total))
-    target = -regressors[:, :n] @ np.log(base.radii / configured.radii)
-    return [
-        Rows(
-            np.repeat(part.middles, n),
-            np.tile(regressors, (len(part.starts), 1)),
-            np.tile(target, len(part.starts)),
-            recording=k,
-            block=block,
-        )
-        for k, part in enumerate(windows)
-    ]
-
-
 def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector, Vector]:
     """Fit the linearised model; return the fit, the damped change (p,) of the guess, and the inverse (p, p) for it.
 
@@ -293,40 +273,6 @@ def _residuals(windows: Sequence[Windows], guess: Guess, weights: Sequence[Vecto
     """Residuals (m, 3 + n) of each recording."""
     pairs = zip(windows, guess.offsets.tolist(), weights, strict=True)
     return [residuals(part, guess, offset, weight, scales) for part, offset, weight in pairs]
-
-
-def _scatter(residual_tables: Sequence[Vector]) -> Vector:
-    """Standard deviations (3,) of position [m], yaw and slip [rad]."""
-    groups = (slice(0, 2), slice(2, 3), slice(3, None))
-    return np.array([_deviation([table[:, columns] for table in residual_tables]) for columns in groups])
-
-
-def _deviation(tables: Sequence[Vector]) -> float:
-    """Standard deviation of the values of all tables, from their median, which is robust to outliers."""
-    values = np.abs(np.concatenate([table.ravel() for table in tables]))
-    return max(_MEDIAN_TO_DEVIATION * float(np.median(values)), _SMALLEST)
-
-
-def _outlier_weights(part: Windows, pose: Vector, slip: Vector, guess: Guess, slip_scale: float) -> Vector:
-    """Weights (m, 2) of poses and slips: 1, and (4 / deviations)^4 beyond 4 deviations.
-
-    A wheel that slips by e leaves a slip of e / 2 and moves the base by e / 4 along each axis. The effect is
-    not symmetric, so radii fitted to it are 0.1 % too small. Poses are weighted as if half the slip of
-    their window added to their scatter.
-
-    Args:
-        part: windows of a recording.
-        pose: (m, 3) residuals, in standard deviations.
-        slip: (m, n) of the wheels that their radii do not explain, in standard deviations.
-        guess: current values.
-        slip_scale: standard deviation of the slip [rad] over that of the position [m].
-    """
-    largest = np.column_stack([np.max(np.abs(pose), axis=1), np.max(np.abs(slip), axis=1)])
-    weights = np.asarray((_FAR / np.maximum(largest, _FAR)) ** 4)
-    distance = 0.5 * np.mean(guess.base.radii) * slip_scale
-    distances = distance * np.sqrt(part.sums(np.sum(slip**2, axis=1)) / part.counts)
-    weights[:, 0] /= 1.0 + part.spread(distances) ** 2
-    return weights
 
 
 def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase) -> Reason | None:

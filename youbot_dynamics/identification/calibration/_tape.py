@@ -27,12 +27,12 @@ from youbot_dynamics.identification.calibration._fit import (
     LEVER,
     LIKELY,
     RADIUS,
-    UNEQUAL,
     Calibration,
 )
 from youbot_dynamics.identification.calibration._model import Guess, lever, odometry, ratios
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._start import NO_FACTOR
+from youbot_dynamics.identification.calibration._weights import UNEQUAL
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.least_squares import (
     CONFIDENCE,
