@@ -58,7 +58,7 @@ _TOLERANCES = np.array([0.03, 0.03, 0.02, 0.005])
 _WORTHLESS = 1.0 / 6.0
 _LEAST_RIPPLE = 0.5  # share of the predicted ripple below which the mean constraint is more accurate
 # Share of the pitch, standard deviation, by which contacts that creep and bounce move a phase in all blocks alike: in
-# MuJoCo phases were off by 10 mrad where the blocks showed 3 to 6.
+# six drives in MuJoCo the worst phases were off by 10 mrad where the blocks showed 3 to 6.
 _MOVED = 0.01
 _CREEP = 1e-4  # contact creep over a piece [m], a lower bound of the residual
 
