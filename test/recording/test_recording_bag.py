@@ -435,6 +435,13 @@ def test_commands_without_a_stamp_among_stamped_ones_keep_their_place(tmp_path: 
     twists = open_bag(record(tmp_path / "stops", messages)).twists("/cmd_vel_stamped")
     assert twists.rejected == 0 and twists.twist[:, 0].tolist() == [0.0 if row % 10 == 9 else 0.3 for row in range(50)]
     assert np.diff(twists.stamp) == pytest.approx(0.02, abs=2e-3)
+    messages[20] = (
+        messages[20][0],
+        twist_stamped_cdr(START + 10**13, "base_footprint", (0.3, 0.0, 0.0)),
+        messages[20][2],
+    )
+    broken = open_bag(record(tmp_path / "one bad stamp", messages)).twists("/cmd_vel_stamped")
+    assert broken.rejected == 1 and np.ptp(broken.stamp) < 1.0
 
 
 WRAPPED = 20.0 * np.sin(0.5 * np.arange(0.0, 60.0, 0.05))  # [rad], at 20 Hz
@@ -444,14 +451,17 @@ WRAPPED = 20.0 * np.sin(0.5 * np.arange(0.0, 60.0, 0.05))  # [rad], at 20 Hz
 def test_angles_that_start_again_at_the_end_of_their_range_are_put_together(tmp_path: Path, size: float) -> None:
     angles = np.column_stack([(WRAPPED + start) % size for start in (0.0, 1.0, 2.0)] + [WRAPPED])
     angles[7, 1] = np.nan
+    lost = range(200, 206)  # a gap of the recording costs no leap elsewhere
     messages = [
         ("/driver/joint_states", joint_state_cdr(START + k * STEP, WHEELS, row), START + k * STEP)
         for k, row in enumerate(angles)
+        if k not in lost
     ]
     series = open_bag(record(tmp_path / "wrapped", messages)).joint_states("/driver/joint_states", WHEELS)
     together = series.position - series.position[0]
-    sound = np.arange(len(WRAPPED)) != 7
-    assert together[sound] == pytest.approx((WRAPPED - WRAPPED[0])[sound, None] * np.ones(4), abs=0.02)
+    true = np.delete(WRAPPED - WRAPPED[0], lost)
+    sound = np.arange(len(true)) != 7
+    assert together[sound] == pytest.approx(true[sound, None] * np.ones(4), abs=0.02)
     assert series.ranges == pytest.approx((size, size, size, 0.0), abs=0.02) and np.isnan(series.position[7, 1])
 
 
@@ -464,5 +474,5 @@ def test_other_angles_that_leap_are_left_alone(motion: str) -> None:
         "rest": np.zeros(len(time)),
         "sine": 3.0 * np.sin(15.0 * time),
     }[motion]
-    kept, ranges = unwrapped(angles[:, None])
+    kept, ranges = unwrapped(time, angles[:, None])
     assert ranges.tolist() == [0.0] and kept[:, 0].tolist() == angles.tolist()

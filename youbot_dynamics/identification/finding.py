@@ -139,7 +139,7 @@ class Finding:
 
     def refused(self, reason: Reason) -> Finding:
         """The same, not identifiable for a reason and not usable."""
-        return replace(self, estimate=self.estimate.refused(reason), together=False)
+        return replace(self, estimate=self.estimate.refused(reason), listed=self.listed or None, together=False)
 
 
 def asked(findings: Sequence[Finding]) -> list[Finding]:

@@ -240,16 +240,16 @@ def _wheel_angles(recording: Recording, states: JointSeries, time: Vector, robot
         RecordingError: neither angles nor speeds.
     """
     angles: Vector = states.position * np.array(robot.driver.position_sign)
-    if np.any(np.isfinite(angles)):
-        return angles, states.topic
     speeds = states.velocity * np.array(robot.driver.velocity_sign)
     sound = np.all(np.isfinite(speeds), axis=1)
+    known = np.isfinite(angles)  # some drivers fill angles that they do not measure with zeros
+    if np.any(angles[known]) or (np.any(known) and not np.any(speeds[sound])):
+        return angles, states.topic
     if not np.any(sound):
         got = "neither positions nor velocities"
         raise RecordingError(f"topic {states.topic} in {recording.path}", got=got, expected="wheel angles [rad]")
-    known = speeds[sound]
-    turned = 0.5 * (known[1:] + known[:-1]) * np.diff(time[sound])[:, None]
-    angles[sound] = np.vstack([np.zeros(speeds.shape[1]), np.cumsum(turned, axis=0)])
+    means = 0.5 * (speeds[sound][1:] + speeds[sound][:-1])
+    angles[sound] = np.cumsum(np.vstack([np.zeros(speeds.shape[1]), means * np.diff(time[sound])[:, None]]), axis=0)
     return angles, f"the integrated speeds of {states.topic}, which has no angles"
 
 

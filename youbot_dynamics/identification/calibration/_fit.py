@@ -12,7 +12,7 @@ lengths is kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -231,7 +231,7 @@ def _solve(
             rows = (slope * row_weights[:, :, None]).reshape(-1, slope.shape[2])
             target = (residual_tables[k][:, :3] * row_weights).ravel()
             pieces.append(Rows(time, -rows, target, recording=k, block=excited.span))
-        linear_fit, change, inverse = _step(pieces, unknowns)
+        linear_fit, change, inverse, block_weights = _step(pieces, unknowns)
         guess = guess.moved(change)
         errors = np.sqrt(np.diag(linear_fit.covariance))
         known = np.isfinite(errors) & (np.abs(change) > _NOTHING)
@@ -242,7 +242,7 @@ def _solve(
     n = len(start.base.radii)
     assumed = inverse[:, :n] @ (np.eye(n) - 1.0 / n) / UNEQUAL
     influences = [
-        np.add.reduceat(piece.regressors * piece.target[:, None], 3 * part.starts) @ inverse
+        np.add.reduceat(piece.regressors * (piece.target * block_weights(piece))[:, None], 3 * part.starts) @ inverse
         for part, piece in zip(windows, pieces[len(windows) :], strict=True)
         if len(part.starts)
     ]
@@ -252,8 +252,10 @@ def _solve(
     return _Solved(guess, linear_fit, scales, assumed, np.vstack(influences).T, slip_error, settled)
 
 
-def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector, Vector]:
+def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector, Vector, Callable[[Rows], Vector]]:
     """Fit the linearised model; return the fit, the damped change (p,) of the guess, and the inverse (p, p) for it.
+
+    The last is the weight of each row of a piece, that of its block.
 
     Levenberg damping: it converges to the same solution as undamped steps, and does not diverge along undetermined
     directions.
@@ -266,7 +268,12 @@ def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vec
     normal = np.einsum("k,kij->ij", linear_fit.weights, sums.products())
     damping = np.diag([_WIDTHS[unknown.unit] ** -2 for unknown in unknowns])
     inverse = np.linalg.inv(normal[:, :-1] + damping)
-    return linear_fit, inverse @ normal[:, -1], inverse
+
+    def block_weights(piece: Rows) -> Vector:
+        weights: Vector = linear_fit.weights[np.searchsorted(sums.keys, piece.keys())]
+        return weights
+
+    return linear_fit, inverse @ normal[:, -1], inverse, block_weights
 
 
 def _residuals(windows: Sequence[Windows], guess: Guess, weights: Sequence[Vector], scales: Vector) -> list[Vector]:

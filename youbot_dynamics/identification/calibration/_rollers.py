@@ -115,13 +115,14 @@ def _check_counts(times: Vector, angles: Vector) -> None:
     Raises:
         IdentificationError: such angles.
     """
-    rates = np.diff(angles, axis=0) / np.diff(times)[:, None]
-    changes = np.abs(np.diff(rates, axis=0)).max(axis=1) * float(np.median(np.diff(times)))
+    period = float(np.median(np.diff(times)))
+    rates = np.diff(angles, axis=0) / np.maximum(np.diff(times), period)[:, None]  # some stamps are irregular
+    changes = np.abs(np.diff(rates, axis=0)).max(axis=1) * period
     jumps = np.flatnonzero(changes > max(_JUMP, _TIMES_USUAL * float(np.quantile(changes, 0.99))))
     if len(jumps):
         raise IdentificationError(
             "roller phases",
-            got=f"wheel angles that jump, first by {changes[jumps[0]]:.2g} rad at {times[jumps[0]]:.3f} s",
+            got=f"wheel angles that jump, first by {changes[jumps[0]]:.2g} rad at {times[jumps[0] + 2]:.3f} s",
             expected="one count of each wheel for the whole recording",
             remedy="cut the recording there, or record again with a driver that loses no counts",
         )

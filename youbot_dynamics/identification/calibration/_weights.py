@@ -48,7 +48,7 @@ def scatter(residual_tables: Sequence[Vector]) -> Vector:
 
 
 def deviation(tables: Sequence[Vector]) -> float:
-    """Standard deviation of the values of all tables, from their median, which is robust to outliers."""
+    """Standard deviation of all values of tables (m, n), from their median, which is robust to outliers."""
     values = np.abs(np.concatenate([table.ravel() for table in tables]))
     return max(_MEDIAN_TO_DEVIATION * float(np.median(values)), _SMALLEST)
 

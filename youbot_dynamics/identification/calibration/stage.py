@@ -55,16 +55,16 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     used: list[CalibrationSignals] = [recording.part for recording in recordings]
     geometry = robot.base.geometry
     fitted = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
+    plain = np.vstack([odometry_errors(part, geometry.mecanum(), np.zeros(3), 0.0, _SPAN, 0.0) for part in used])
+    own = len(plain) > 0 and float(np.sqrt(np.mean(plain[:, :2] ** 2))) < _OWN
     products = {}
     if fitted.calibration.wiring:
         notes.append(_MISWIRED)
-    if fitted.calibration[LEVER].identified:
+    if fitted.calibration[LEVER].identified and not own:
         bases = geometry.mecanum(), fitted.calibration.base
         before, after = (_rms_errors(used, fitted.calibration, base) for base in bases)
         notes.append(_comparison(before, after))
         products = {TWIST_ERROR: after / _SPAN} if np.all(np.isfinite(after)) else {}
-    plain = np.vstack([odometry_errors(part, geometry.mecanum(), np.zeros(3), 0.0, _SPAN, 0.0) for part in used])
-    own = len(plain) > 0 and float(np.sqrt(np.mean(plain[:, :2] ** 2))) < _OWN
     samples = sum(len(signals.poses) for signals in used)
     findings = geometry_findings(fitted.calibration, geometry, samples)
     if own:
@@ -72,8 +72,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     if fitted.phases is None:
         notes.append(f"roller phases: {fitted.reason}")
     else:
-        findings += _roller_findings(fitted.phases, len(used[-1].wheel_time))
-        if fitted.phases.identified:
+        phases = _roller_findings(fitted.phases, len(used[-1].wheel_time))
+        findings += [finding.refused(_OWN_POSES) for finding in phases] if own else phases
+        if fitted.phases.identified and not own:
             notes.append(_COUNTING)
     return StageResult(
         STAGE,

@@ -377,8 +377,8 @@ def _judged(
     elif orders[2].order - orders[1].order > 1.0:
         hint = "; the data do not show whether the speed loop has one lag or several"
     judged, negligible = [], negligible_part(delay)
-    if -negligible < dead_time < 0.0:  # there is none
-        dead_time = 0.0
+    if -negligible < dead_time < 0.0:  # there is none, and the lag is the whole delay
+        dead_time, lag = 0.0, lag + dead_time
     for name, value, interval in (
         ("dead_time", dead_time, (shortest, latest)),
         ("lag", lag, (low, high)),

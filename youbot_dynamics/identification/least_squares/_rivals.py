@@ -82,7 +82,7 @@ def _widened(estimate: Estimate, unknown: Unknown, rivals: Sequence[Rival], mult
     # The interval may be wider than its standard error tells, or longer on one side.
     value, (low, high) = estimate.value, estimate.interval
     below, above = (math.hypot(side, multiple * extra) for side in (value - low, high - value))
-    wider = judge(unknown, value, error, max(below, above), interval=(value - below, value + above))
+    wider = judge(unknown, value, error, max(below, above, multiple * error), interval=(value - below, value + above))
     change, reason = max(changes, key=lambda item: item[0])
     too_wide = estimate.reason is not None and estimate.reason.kind is Kind.TOO_WIDE and change > _MAIN * error
     if wider.identified or not (estimate.identified or too_wide):

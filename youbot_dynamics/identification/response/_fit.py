@@ -390,14 +390,19 @@ def combined_response(responses: Sequence[Response]) -> Response:
 def fitted_again(response: Response, drive: DriveSignals) -> DrivenBase | None:
     """Base fitted to another drive, with the kind of loops of a response; None if the drive does not determine it.
 
+    It must drive the same axes: of others, the values would be those of the response.
+
     The search begins at the values of the response: only where it converges, it does not depend on these.
     """
     if response.problem is None or not has_enough_data(drive):
         return None
     best = min(response.candidates, key=lambda candidate: candidate.criterion)
-    problem = Problem([drive], response.problem.dynamics, response.problem.driven & _driven([drive]))
-    problem.scale = np.where(problem.driven, response.problem.scale, np.inf)
-    found = _fitted(problem, best.kind, best.values, _BUDGET) if np.any(problem.driven) else None
+    driven = response.problem.driven
+    if not np.all(_driven([drive])[driven]):
+        return None
+    problem = Problem([drive], response.problem.dynamics, driven)
+    problem.scale = response.problem.scale
+    found = _fitted(problem, best.kind, best.values, _BUDGET)
     if not isinstance(found, Candidate) or not found.settled:
         return None
     return base_of(found.values, found.kind, problem.dynamics)

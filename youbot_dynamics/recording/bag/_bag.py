@@ -155,12 +155,13 @@ class Recording:
         stamp = np.concatenate([layout.stamp for layout in chosen])
         rows = _decode.rows_in_order(received, stamp)
         position, velocity, effort = (_numbers(_joined(chosen, field, names, rows)) for field in range(3))
-        position, ranges = unwrapped(position)
+        times = _decode.seconds(received[rows], self.origin)
+        position, ranges = unwrapped(times, position)
         return series.JointSeries(
             topic,
             names,
             _decode.stamp_seconds(stamp[rows], self.origin),
-            _decode.seconds(received[rows], self.origin),
+            times,
             position,
             velocity,
             effort,

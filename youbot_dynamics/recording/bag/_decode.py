@@ -173,14 +173,16 @@ def filled_stamps(received: IntArray, stamp: IntArray) -> IntArray:
     A command that is left out, such as the stop that a teleoperation sends without a stamp, would seem to be held.
     """
     empty = stamp == 0
-    if np.all(empty):
+    if not np.any(empty) or np.all(empty):
         return stamp
-    filled: IntArray = received + np.int64(np.median((stamp - received)[~empty]))
-    order, extreme = np.argsort(received, kind="stable"), np.iinfo(np.int64)
-    before = np.maximum.accumulate(np.where(empty, extreme.min, stamp)[order])
-    after = np.minimum.accumulate(np.where(empty, extreme.max, stamp)[order][::-1])[::-1]
-    filled[order] = np.minimum(np.maximum(filled[order], before), after)
-    return np.where(empty, filled, stamp)
+    filled: IntArray = np.where(empty, received + np.int64(np.median((stamp - received)[~empty])), stamp)
+    order = np.argsort(received, kind="stable")
+    stamped = order[~empty[order]]
+    sound = stamped[longest_nondecreasing(stamp[stamped])]  # the only ones that will be kept
+    after = np.searchsorted(received[sound], received[empty], side="right")
+    limits = np.concatenate([[np.iinfo(np.int64).min], stamp[sound], [np.iinfo(np.int64).max]])
+    filled[empty] = np.clip(filled[empty], limits[after], limits[after + 1])
+    return filled
 
 
 def seconds(nanoseconds: IntArray, origin: int) -> Vector:
