@@ -13,7 +13,7 @@ from repository import ROOT
 
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.finding import CASES, Finding, Row
-from youbot_dynamics.identification.least_squares import Estimate
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
 from youbot_dynamics.identification.stages import STAGES, stage_of
 from youbot_dynamics.robot import robot_table
 
@@ -112,6 +112,13 @@ def test_a_stage_cannot_give_a_number_or_a_unit_that_its_table_lacks() -> None:
         table.row("viscous_z")
     with pytest.raises(IdentificationError, match="viscous_x.*N m s/rad"):
         Finding(table.row("viscous_x"), replace(viscous, unit="N m s/rad"))
+
+
+def test_an_optional_parameter_that_is_refused_is_listed_only() -> None:
+    row = Row("robot.base.delay.lag_{axis}", "s", "lag {axis}", optional=True).at(axis="x")
+    found = Finding(row, Estimate("lag_x", "s", 0.05, 0.001, (0.048, 0.052)))
+    refused = found.refused(Reason(Kind.OUT_OF_RANGE, "its delay is out of range"))
+    assert found.is_parameter and not refused.is_parameter and refused.name == "base.delay.lag_x"
 
 
 @pytest.mark.parametrize(("stage", "row"), ROWS, ids=[f"{stage}-{row.pattern}" for stage, row in ROWS])

@@ -246,8 +246,9 @@ def test_a_dead_time_far_below_zero_is_refused():
     orders = tuple(_Order(order, 0.0, 0.0) for order in (0.0, -0.5, 1.8))
     dead_time, lag = _judged(0.06, 0.5 * 0.068**2, orders, covariance, 30, 1.0)
     assert dead_time.reason.kind is Kind.AT_BOUND and lag.reason.kind is Kind.DEPENDS
-    dead_time, _ = _judged(0.06, 0.5 * 0.0605**2, (orders[0],) * 3, covariance, 30, 1.0)
+    dead_time, lag = _judged(0.06, 0.5 * 0.0605**2, (orders[0],) * 3, covariance, 30, 1.0)
     assert dead_time.identified and dead_time.value == 0.0 and dead_time.interval[1] > 0.0
+    assert lag.value == pytest.approx(0.06)  # the whole delay, as before
 
 
 SINE = np.arange(0.0, 60.0, PERIOD)

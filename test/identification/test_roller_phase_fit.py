@@ -14,7 +14,7 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings
 from youbot_dynamics.identification.calibration import CalibrationSignals
 from youbot_dynamics.identification.calibration._poses import recorded_calibration_signals
-from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, fit_roller_phases
+from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, _check_counts, fit_roller_phases
 from youbot_dynamics.identification.comparison import sample_poses
 from youbot_dynamics.identification.signals import even_stamps
 from youbot_dynamics.kinematics import planar
@@ -115,6 +115,16 @@ def test_counts_that_jump_have_no_phases(jump: float) -> None:
     position[500:, 1] += jump
     with pytest.raises(IdentificationError, match="wheel angles that jump, first by"):
         fit(dataclasses.replace(drive, position=position))
+
+
+def test_stamps_that_are_irregular_are_no_counts_that_jump() -> None:
+    times = np.arange(0.0, 30.0, 0.02)
+    angles = np.outer(10.0 * times, np.ones(4))
+    times[700] = times[699] + 0.0005  # 0.2 rad in half a millisecond looks like 400 rad/s
+    _check_counts(times, angles)
+    angles[900:, 2] += 0.5
+    with pytest.raises(IdentificationError, match=rf"at {times[900]:.3f} s"):
+        _check_counts(times, angles)
 
 
 def test_too_little_is_refused() -> None:
