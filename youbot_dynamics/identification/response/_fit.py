@@ -348,7 +348,7 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
         base_of(x, best.kind, problem.dynamics),
         linear,
         np.sqrt(best.squares / best.readings),
-        settled and uncertainty < float(augmented @ squares @ augmented),
+        best.settled and uncertainty < float(augmented @ squares @ augmented),
         candidates,
         problem,
     )
