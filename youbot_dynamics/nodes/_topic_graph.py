@@ -149,24 +149,36 @@ def driver_nodes(ends: Mapping[str, TopicEndpoints], own: Iterable[str] = ()) ->
 
 def driver_on_cmd_vel(ends: Mapping[str, TopicEndpoints], own: Iterable[str] = ()) -> str:
     """Problem and remedy where a driver subscribes to the operator's `cmd_vel`; else empty. See `driver_nodes`."""
+    return ". ".join(_bypass(ends, own))
+
+
+def _bypass(ends: Mapping[str, TopicEndpoints], own: Iterable[str] = ()) -> tuple[str, str] | tuple[()]:
+    """The problem of `driver_on_cmd_vel` and its remedy; empty for none."""
     drivers = driver_nodes(ends, own) & ends["cmd_vel"].subscriber_nodes()
     if not drivers:
-        return ""
+        return ()
     return (
         f"the driver {_listed(drivers)} listens on {ends['cmd_vel'].name} itself: it would obey commands that bypass "
-        "this node and its limits. Start it with the remapping -r cmd_vel:=driver/cmd_vel"
+        "this node and its limits",
+        "Start it with the remapping -r cmd_vel:=driver/cmd_vel",
     )
 
 
 def type_mismatch(cmd_vel: TopicEndpoints, stamped: bool) -> str:
     """Problem and remedy where an operator sends the other type of twist than is read; else empty."""
+    return ". ".join(_other_type(cmd_vel, stamped))
+
+
+def _other_type(cmd_vel: TopicEndpoints, stamped: bool) -> tuple[str, str] | tuple[()]:
+    """The problem of `type_mismatch` and its remedy; empty for none."""
     read, other = ("TwistStamped", "Twist") if stamped else ("Twist", "TwistStamped")
     senders = _listed({end.node or "a node" for end in cmd_vel.publishers if end.kind == f"geometry_msgs/msg/{other}"})
     if not senders:
-        return ""
+        return ()
     return (
-        f"{senders} sends {other} on {cmd_vel.name}, and {read} is read there: none of it arrives. Set the parameter "
-        f"enable_stamped_cmd_vel to {str(not stamped).lower()} where {other} is wanted, or let {senders} send {read}"
+        f"{senders} sends {other} on {cmd_vel.name}, and {read} is read there: none of it arrives",
+        f"Set the parameter enable_stamped_cmd_vel to {str(not stamped).lower()} where {other} is wanted, or let "
+        f"{senders} send {read}",
     )
 
 
@@ -194,16 +206,15 @@ def judge_graph(ends: Mapping[str, TopicEndpoints], motor_services: frozenset[st
     )
 
 
-def _finding(item: str, problem: str, text: str) -> DriverFinding:
-    """Finding of an error with the remedy in its second sentence, or of what is right where there is none."""
-    what, _, remedy = problem.partition(". ")
-    return DriverFinding(item, ERROR, what, remedy) if problem else DriverFinding(item, OK, text)
+def _finding(item: str, problem: tuple[str, str] | tuple[()], text: str) -> DriverFinding:
+    """Finding of a problem with its remedy, or of what is right where there is none."""
+    return DriverFinding(item, ERROR, *problem) if problem else DriverFinding(item, OK, text)
 
 
 def _judge_operator(ends: Mapping[str, TopicEndpoints]) -> DriverFinding:
     topic = ends["cmd_vel"]
     text = f"{topic.name}: {_listed(topic.subscriber_nodes()) or 'no subscriber'}; no driver among them"
-    return _finding("listeners of the operator", driver_on_cmd_vel(ends), text)
+    return _finding("listeners of the operator", _bypass(ends), text)
 
 
 def _judge_twist(topic: TopicEndpoints) -> DriverFinding:
@@ -213,7 +224,7 @@ def _judge_twist(topic: TopicEndpoints) -> DriverFinding:
         return DriverFinding(item, OK, "base_controller does not run: nothing to compare")
     senders = _listed(topic.publisher_nodes()) or "no publisher yet"
     text = f"{min(read).rsplit('/', 1)[-1]}, as it is sent by {senders}"
-    return _finding(item, type_mismatch(topic, STAMPED in read), text)
+    return _finding(item, _other_type(topic, STAMPED in read), text)
 
 
 def _judge_commands(ends: Mapping[str, TopicEndpoints], drivers: frozenset[str]) -> DriverFinding:
