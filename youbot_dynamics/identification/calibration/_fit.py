@@ -90,6 +90,7 @@ _ASSUMED = Reason(
     "the poses do not show it: drive forward, sideways and turn; that the wheels hardly turn against each other does "
     "not show it, because stiff speed loops let unequal wheels slip",
 )
+_REASONS = None, _ASSUMED, _SLIPPING, _MISPLACED
 _CHECK = "check order and signs of the wheels, and that the poses are of this robot with z up"
 ALIKE = Reason(Kind.CONFUSED, "it cannot be distinguished from the others: the robot moved in one way only")
 
@@ -104,7 +105,6 @@ _WORST_SHARE = 0.3  # unexplained share of the motion above which the poses are 
 LIKELY = 2.0  # factor by which radius, lever and lateral factor may differ from the configured ones
 _FARTHEST = 3.0  # largest plausible distance of the tracked body from the centre of the base, along an axis [m]
 _NUISANCES = RADIUS_ERROR, "sensor_", "time_offset", "pose_smoothing"  # fitted together with the geometry
-CREEP = 0.0004  # apparent radius error (relative) from contact creep under unequal loads: 0.0002 to 0.0004 in MuJoCo
 _EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
 _STRONG = 0.015  # [s2] smoothing of the poses above which the model of it is too coarse: 0.1 % of the radius at 0.019
 _UNMODELLED = 0.05  # share of the effect of the smoothing, standard deviation: of 1 % of the radius, 0.05 % were left
@@ -341,7 +341,7 @@ def _judged(
     n = len(base.radii)
     causes = [next(filter(None, reasons[:n]), None)] * (1 + n) + list(reasons)
     fitted = None if solved is None else solved.fit
-    reported = _reported(guess, [unknown.name for unknown in unknowns], fitted)
+    reported = _reported(guess, [unknown.name for unknown in unknowns], solved)
     if fitted is not None and 0.0 < fitted.covariance[-1, -1] < math.inf:
         # What the smoothing changed: higher derivatives of the poses, which are not modelled, change a share of it.
         changed = np.nan_to_num(guess.smoothing * fitted.covariance[:, -1] / fitted.covariance[-1, -1])
@@ -351,7 +351,7 @@ def _judged(
             for quantity, share in zip(reported, shares, strict=True)
         ]
     estimates = _with_joint_refusals(
-        [_estimate(each, cause, solved, n) for each, cause in zip(reported, causes, strict=True)]
+        [_estimate(each, cause, solved) for each, cause in zip(reported, causes, strict=True)]
     )
     known = {estimate.name: estimate.value for estimate in estimates if estimate.identified}
     pattern = (
@@ -400,59 +400,60 @@ class _Reported(NamedTuple):
     value: float
     slope: Vector
     extra_variance: float = 0.0  # variance in addition to that of the unknowns
+    slipped: float = 0.0  # its change by a slip that is as large as the motion
 
 
 def shrinkage(errors: Vector, variance: float) -> float:
     """Factor from 0 to 1 by which radius errors (n,) are shrunk towards 0 by empirical Bayes.
 
     The radii are modelled as random about their mean. Their variance is estimated by moments: sum of e^2 / (n - 1)
-    minus the variance of one error, from fit and contact creep.
+    minus the variance of one error.
 
     Source: Efron and Morris 1975, with n - 1 instead of n - 3.
     """
-    both = variance + CREEP**2
-    return float(min(1.0, both * (len(errors) - 1) / max(float(errors @ errors), 1e-300)))
+    return float(min(1.0, variance * (len(errors) - 1) / max(float(errors @ errors), 1e-300)))
 
 
-def _reported(guess: Guess, names: Sequence[str], linear_fit: Fit | None) -> list[_Reported]:
+def _reported(guess: Guess, names: Sequence[str], solved: _Solved | None) -> list[_Reported]:
     """Mean radius r, relative errors e_i = r_i / r - 1 of the n radii, then the values of the other unknowns.
 
     The first unknowns are ln r_i, so dr = sum of r_i / n d ln r_i and de_i = r_i / r (d ln r_i - sum of r_j / (n r) d
-    ln r_j). Errors, and with them the radii, are shrunk; what is unknown of them is not, and creep counts as an
-    additional error. The verdict is on the differences of all wheels together, so an error that happens to be zero is
-    as well known as the others.
+    ln r_j). Errors, and with them the radii, are shrunk by all that may have caused them: errors of the fit and its
+    rivals. What is unknown of them is not shrunk. The verdict is on the differences of all wheels together, so an error
+    that happens to be zero is as well known as the others.
     """
     n, offsets = len(guess.base.radii), len(guess.offsets)
     mean, zeros = float(np.mean(guess.base.radii)), np.zeros(len(names) - n)
     radius = Unknown(RADIUS, "m", share=_USEFUL)
-    reported = [_Reported(radius, mean, np.concatenate([guess.base.radii / n, zeros]))]
+    reported = [_Reported(radius, mean, np.concatenate([guess.base.radii / n, zeros]), slipped=mean)]
     error_slopes = (guess.base.radii / mean)[:, None] * (np.eye(n) - guess.base.radii / (n * mean))
     errors, rows = guess.base.radii / mean - 1.0, np.column_stack([error_slopes, np.tile(zeros, (n, 1))])
-    variance = math.nan if linear_fit is None else sum(linear_fit.error_of(row) ** 2 for row in rows) / (n - 1)
-    share = shrinkage(errors, variance) if math.isfinite(variance) else 0.0
-    errors *= 1.0 - share
+    if solved is not None:
+        rivals = [change for row in rows for change in _by_rivals(row, 1.0, solved)]
+        variance = sum(error**2 for error in [*map(solved.fit.error_of, rows), *rivals]) / (n - 1)
+        errors *= 1.0 - shrinkage(errors, variance) if math.isfinite(variance) else 1.0
     radii = mean * (1.0 + errors)
     resolution = max(_EVEN, WIDEST_SHARE * math.sqrt(float(np.mean(errors**2))))
     for name, error, row in zip(names[:n], errors.tolist(), rows, strict=True):
         unknown = Unknown(name.replace(RADIUS, RADIUS_ERROR), "1", resolution=resolution)
-        reported.append(_Reported(unknown, error, row, CREEP**2))
+        reported.append(_Reported(unknown, error, row, slipped=1.0))
     size = lever(guess.base), guess.base.lateral_factor
     values = np.concatenate([radii, size, guess.sensor, guess.offsets, [guess.smoothing]])
     slopes_ = np.diag(np.concatenate([values[: n + 2], np.ones(len(names) - n - 2)]))
     units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * offsets + ["s2"]
     resolutions = [0.0] * (n + 2) + [_USEFUL * size[0]] * 2 + [_YAW_RESOLUTION] + [_OFFSET_RESOLUTION] * offsets
     resolutions.append(_STRONG)
-    extra_variances = [(mean * CREEP) ** 2] * n + [0.0] * (len(names) - n)
-    for name, unit, value, slope, fine, extra_variance in zip(
-        names, units, values.tolist(), slopes_, resolutions, extra_variances, strict=True
+    slipped = [*radii, *size, size[0], size[0], 1.0, *np.zeros(offsets + 1)]
+    for name, unit, value, slope, fine, change in zip(
+        names, units, values.tolist(), slopes_, resolutions, slipped, strict=True
     ):
         unknown = Unknown(name, unit, resolution=fine, share=WIDEST_SHARE if fine else _USEFUL)
-        reported.append(_Reported(unknown, value, slope, extra_variance))
+        reported.append(_Reported(unknown, value, slope, slipped=change))
     return reported
 
 
-def _estimate(reported: _Reported, reason: Reason | None, solved: _Solved | None, wheels: int) -> Estimate:
-    """Estimate of a value of a base with n `wheels`; `reason` states why it cannot be identified, None if it may be."""
+def _estimate(reported: _Reported, reason: Reason | None, solved: _Solved | None) -> Estimate:
+    """Estimate of a value; `reason` states why it cannot be identified, None if it may be."""
     unknown = reported.unknown
     if reason is not None or solved is None:
         return undetermined(unknown, reason)
@@ -469,25 +470,27 @@ def _estimate(reported: _Reported, reason: Reason | None, solved: _Solved | None
     if np.sum(used) == 1:
         hint = confused(alike(names.tolist(), linear_fit.correlation)[int(np.flatnonzero(used)[0])])
     judged = judge(unknown, reported.value, error, multiple * error, hint)
-    return widened([judged], [unknown], _rivals(unknown, reported, solved, wheels), multiple)[0]
+    changes = zip(_REASONS, _by_rivals(reported.slope, reported.slipped, solved), strict=True)
+    return widened([judged], [unknown], [Rival(why, {unknown.name: change}) for why, change in changes], multiple)[0]
 
 
-def _rivals(unknown: Unknown, reported: _Reported, solved: _Solved, wheels: int) -> list[Rival]:
-    """Errors that last, radii that are equal only by assumption, and slip, of which any of the wheels may be the cause.
+def _by_rivals(slope: Vector, slipped: float, solved: _Solved) -> tuple[float, float, float, float]:
+    """Errors of a value for each of `_REASONS`: what lasts, radii that are equal only by assumption, two kinds of slip.
 
     Errors of odometry (rollers, bounces, creep) last for a window, which is longer than the blocks of the fit. The few
     windows show their scatter by Student's t.
+
+    Args:
+        slope: (p,) of the value over the unknowns.
+        slipped: as of `_Reported`.
+        solved: the fit.
     """
-    count, within = solved.influence.shape[1], solved.fit.within.error_of(reported.slope)
-    lasting = math.sqrt(count / max(count - 1, 1)) * float(np.linalg.norm(reported.slope @ solved.influence))
+    count, within = solved.influence.shape[1], solved.fit.within.error_of(slope)
+    lasting = math.sqrt(count / max(count - 1, 1)) * float(np.linalg.norm(slope @ solved.influence))
     lasting *= student(max(count - 1, 2)) / solved.fit.half_width(1.0)
-    if unknown.name.startswith(f"{RADIUS}_"):
-        share = 1.0 if unknown.name.startswith(RADIUS_ERROR) else reported.value
-    else:
-        share = reported.value / math.sqrt(wheels) if unknown.name in (RADIUS, LEVER, LATERAL_FACTOR) else 0.0
-    return [
-        Rival(None, {unknown.name: math.sqrt(max(lasting**2 - within**2, 0.0))}),
-        Rival(_ASSUMED, {unknown.name: float(np.linalg.norm(reported.slope @ solved.assumed))}),
-        Rival(_SLIPPING, {unknown.name: share * solved.slip.loads}),
-        Rival(_MISPLACED, {unknown.name: share * solved.slip.unexplained}),
-    ]
+    return (
+        math.sqrt(max(lasting**2 - within**2, 0.0)),
+        float(np.linalg.norm(slope @ solved.assumed)),
+        slipped * solved.slip.loads,
+        slipped * solved.slip.unexplained,
+    )

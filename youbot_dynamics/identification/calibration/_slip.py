@@ -7,7 +7,8 @@ confirm it: the poses alone determine them. With relative radius errors e, rim s
 
     slip over motion = U diag(e) A - turning of the wheels against each other = share x U diag(e) A
 
-with a share from 0 (wheels that roll) to 1 (stiff loops). Slip that no share explains means another geometry.
+with a share from 0 (wheels that roll) to 1 (stiff loops). Slip that no share explains means another geometry, or
+contacts that creep. Creep moves the base off what its wheels roll by as much as it turns them against each other.
 
 Source: systems 29-31.
 """
@@ -24,7 +25,6 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.calibration._model import Guess, Windows, motions
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
-_SIGNIFICANT = 4.0  # standard errors above which slip is not explained; by chance 1 robot in 100 exceeds 3
 # Chosen: share of their slip by which unequal loads of the wheels move the base off the mean of what they demand.
 _UNEQUAL_LOADS = 0.05
 
@@ -40,10 +40,10 @@ class Slip(NamedTuple):
 
 
 class SlipErrors(NamedTuple):
-    """Relative errors (standard deviations) of the radius of a single wheel."""
+    """Relative errors (standard deviations) of what the wheels roll, of each and of all."""
 
     loads: float  # because the wheels do not move the base alike while they slip
-    unexplained: float  # by slip that radii do not explain; 0 if it is not significant
+    unexplained: float  # by slip that radii do not explain
 
 
 def slip_of(windows: Sequence[Windows], guess: Guess, slips: Sequence[Vector], weights: Sequence[Vector]) -> Slip:
@@ -70,12 +70,12 @@ def slip_of(windows: Sequence[Windows], guess: Guess, slips: Sequence[Vector], w
 
 
 def slip_errors(slip: Slip, base: MecanumBase, covariance: Vector, excited: Sequence[bool]) -> SlipErrors:
-    """Errors of the radii of a fitted base that the growth of its slip shows.
+    """Errors that the growth of the slip of a fitted base shows.
 
     Args:
         slip: of the wheels.
         base: as fitted.
-        covariance: (n, n) of the logarithms of the radii.
+        covariance: (n, n) of the logarithms of the radii, which leave slip too.
         excited: whether there was enough motion forward, sideways and turning; of others, the growth is unknown.
     """
     known = np.tile(excited, len(slip.growth) // 3)
@@ -83,8 +83,8 @@ def slip_errors(slip: Slip, base: MecanumBase, covariance: Vector, excited: Sequ
     if not len(found):
         return SlipErrors(0.0, 0.0)
     left = found - slip.share * over_radii @ np.log(base.radii / np.mean(base.radii))
-    variances = np.einsum("ki,ij,kj->k", over_radii, np.nan_to_num(covariance), over_radii)
-    significant = bool(np.any(np.abs(left) > _SIGNIFICANT * (1.0 - slip.share) * np.sqrt(variances)))
     as_radii = np.linalg.pinv(over_radii)
-    slipping, unexplained = (math.sqrt(float(np.mean((as_radii @ part) ** 2))) for part in (found, left))
-    return SlipErrors(_UNEQUAL_LOADS * slipping, unexplained if significant else 0.0)
+    seen = (1.0 - slip.share) * as_radii @ over_radii
+    by_radii = float(np.mean(np.einsum("ki,ij,kj->k", seen, np.nan_to_num(covariance), seen)))
+    slipping, unexplained = (float(np.mean((as_radii @ part) ** 2)) for part in (found, left))
+    return SlipErrors(_UNEQUAL_LOADS * math.sqrt(slipping), math.sqrt(max(unexplained - by_radii, 0.0)))

@@ -22,7 +22,6 @@ from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.calibration._findings import geometry_findings
 from youbot_dynamics.identification.calibration._fit import (
-    CREEP,
     LATERAL_FACTOR,
     LEVER,
     LIKELY,
@@ -58,6 +57,7 @@ _REST = 1.0  # [s] for which the wheels are at rest between two legs
 _REST_MARGIN = 0.3  # [s] of this rest that belong to a leg, at each end
 _STANDSTILL_RATE = 0.02  # [rad/s] below which a wheel is at rest
 _LEAST_TURN = 1.0  # [rad] that some wheel turns in a leg; less is no leg
+_CREEP = 0.0004  # of the way of a leg: contacts creep under unequal loads by 0.0002 to 0.0004 in MuJoCo
 _ROLLERS = 0.0005  # [m] of a leg: rollers of the youBot move its end by up to 0.4 mm
 _STEP = 1e-6  # of the numerical slopes
 _ROUNDS = 20
@@ -245,7 +245,7 @@ def _solve(legs: Sequence[TapeLeg], guess: Guess, determined: Indices) -> tuple[
     for _ in range(_ROUNDS):
         rolled = np.array([leg.rolled(guess.base) for leg in legs])
         unequal = _slopes(legs, guess, radius_changes - radius_changes.mean(axis=0)) * UNEQUAL
-        creep = CREEP * np.array([[leg.measured * (leg.kind == kind) for kind in KINDS] for leg in legs])
+        creep = _CREEP * np.array([[leg.measured * (leg.kind == kind) for kind in KINDS] for leg in legs])
         shared_errors = np.hstack([unequal, creep])
         lever_length = lever(guess.base)
         variances = [leg.error**2 + (_ROLLERS / (lever_length if leg.kind == TURN else 1.0)) ** 2 for leg in legs]
