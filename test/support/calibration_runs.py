@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from friction_runs import PERIOD, ROBOT, multi_sine
+from friction_runs import PERIOD, ROBOT, STRAIGHT, TURNING, multi_sine, stairs
 from kept import kept
 
 from youbot_dynamics.identification.calibration import Calibration, CalibrationSignals, calibrate
@@ -19,6 +19,7 @@ from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.truth import BaseTruth, load_truth
 
 BASE = ROBOT.base.geometry.mecanum()
+LEGS = stairs(60.0, STRAIGHT + TURNING)  # twists (k, 3), one a period: straight, turning, and mixtures
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,33 @@ def track(plant: BasePlant, twists: np.ndarray, seed: int, tracker: Tracker) -> 
         tracker.yaw_noise,
     ]
     return TrackedRun(np.array(stamps), np.array(angles), np.array(times), seen)
+
+
+def foreign_robot(seed: int) -> tuple[BaseTruth, Tracker, int, float]:
+    """A robot that is built otherwise than ours: its truth, its tracker, readings between two states, quantum [rad].
+
+    Speed loops range from soft to stiff, radii differ by up to 2 %.
+    """
+    random = np.random.default_rng([seed, 77])
+    unequal = random.uniform(-0.01, 0.01, 4)
+    truth = dataclasses.replace(
+        load_truth(seed),
+        wheel_radius_error=tuple((unequal - np.mean(unequal)).tolist()),
+        servo_gain=0.0 if random.random() < 0.25 else float(np.exp(random.uniform(np.log(0.3), np.log(30.0)))),
+        servo_reset=0.0 if random.random() < 0.5 else float(random.uniform(0.05, 0.4)),
+        wheel_coulomb=float(random.uniform(0.02, 0.2)),
+    )
+    place = (*random.uniform(-0.2, 0.2, 2).tolist(), float(random.uniform(-3.0, 3.0)))
+    tracker = Tracker(place, yaw_noise=0.003, late=float(random.uniform(-0.1, 0.1)))
+    return truth, tracker, int(random.choice([1, 2, 5])), float(random.choice([1e-9, 0.001, 0.01]))
+
+
+def foreign_drive(seed: int, twists: np.ndarray) -> CalibrationSignals:
+    """What a tracker and the wheels of a `foreign_robot` show of twists (k, 3), one a period."""
+    truth, tracker, every, quantum = foreign_robot(seed)
+    run = track(BasePlant(truth, ROBOT.driver, seed), twists, seed, tracker)
+    angles = quantum * np.round(run.angles[::every] / quantum)
+    return dataclasses.replace(run, wheel_time=run.wheel_time[::every], angles=angles).signals()
 
 
 def held(
