@@ -33,6 +33,13 @@ from youbot_dynamics.nodes.watch import ReceivedStatus
 from youbot_dynamics.report._drawing import PALETTE
 
 NOW = 1000.0
+
+
+def checked(level: int, verdict: str, text: str) -> ReceivedStatus:
+    """A finding as check_driver publishes it; its text has a colon, as some do."""
+    return ReceivedStatus(level, f"{verdict}: {text}", {"verdict": verdict, "text": text}, NOW - 2.0)
+
+
 STATUSES = {
     "odometry: response": ReceivedStatus(0, "measured: x", {"x_delay": "264.1 +- 2.0 ms, none identified"}, NOW - 1.0),
     "odometry: wheels": ReceivedStatus(1, "slips", {}, NOW - 1.0),
@@ -48,8 +55,8 @@ STATUSES = {
         },
         NOW - 1.0,
     ),
-    "check_driver: signs of the wheels": ReceivedStatus(0, "not checked: they stood still; drive", {}, NOW - 2.0),
-    "check_driver: clock of the wheels": ReceivedStatus(2, "error: 4 s off: use chrony", {}, NOW - 2.0),
+    "check_driver: signs of the wheels": checked(0, "not checked", "they stood still; drive"),
+    "check_driver: clock of the wheels": checked(2, "error", "4 s off: use chrony"),
     "check_driver: driver": ReceivedStatus(0, "listening", {}, NOW - 2.0),
     "base_controller: limits": ReceivedStatus(2, "long ago", {}, NOW - 60.0),
 }

@@ -35,6 +35,7 @@ _OLD = 3.0  # [s] after which a topic counts as silent; /diagnostics comes once 
 _AT_LEAST = 2.0  # [s] between two events if nothing changes, so that the server notices a closed page
 _REQUEST = 5.0  # [s] for a request and its answer; of a live page, for each event
 _MOST = 32  # connections at a time, each of which takes a thread: an open page keeps one
+_DRIVER_CHECK = "check_driver: "  # begin of the names of its findings
 _WINDING = ".winding_degC"  # end of a key of the status of arm_ekf
 
 
@@ -83,7 +84,7 @@ def view(node: Watch, now: float) -> dict[str, Any]:
         "warnings": [
             f"{name}: {status.message}"
             for name, status in sorted(fresh.items())
-            if status.level > 0 and not name.startswith("check_driver:")
+            if status.level > 0 and not name.startswith(_DRIVER_CHECK)
         ],
     }
 
@@ -118,13 +119,11 @@ def _temperatures(status: ReceivedStatus | None) -> list[list[str]]:
 
 def _verdicts(fresh: dict[str, ReceivedStatus]) -> list[list[str]]:
     """Item, verdict and text of each finding of the driver check."""
-    rows = []
-    for name, status in fresh.items():
-        node, _, item = name.partition(": ")
-        verdict, _, text = status.message.partition(": ")
-        if node == "check_driver" and text:
-            rows.append([item, verdict, text])
-    return rows
+    return [
+        [name.removeprefix(_DRIVER_CHECK), status.values["verdict"], status.values["text"]]
+        for name, status in fresh.items()
+        if name.startswith(_DRIVER_CHECK) and "verdict" in status.values
+    ]
 
 
 class Server(ThreadingHTTPServer):

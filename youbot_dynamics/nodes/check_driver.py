@@ -162,6 +162,7 @@ class CheckDriver(Node):
                 elif _LEVELS[shown.verdict] == WARN:
                     self.get_logger().warning(f"{shown.item}: {text}")
             values = {name: f"{value:.6g}" for name, value in shown.values.items()}
+            values |= {"verdict": shown.verdict, "text": text}
             values |= {"window_s": f"{self._window:g}", "age_s": f"{now - since:.0f}"}
             self._statuses[shown.item] = Status(_LEVELS[shown.verdict], f"{shown.verdict}: {text}", values)
         return self._statuses
