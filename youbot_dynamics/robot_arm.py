@@ -40,13 +40,13 @@ class JointFriction:
     coulomb: float = fact(
         "Coulomb torque at the joint.",
         "N m",
-        (1e-4, 20.0),
+        (1e-4, 1e3),
         source=f"{_LUH}, mean of both directions (1-3); Rajagopal 2018, kinetic (4), fit of its steady torques (5)",
     )
     viscous: float = fact(
         "Viscous friction at the joint.",
         "N m s/rad",
-        (0.0, 20.0),
+        (0.0, 1e4),
         source=f"{_LUH} (1-4); fit of the steady torques of Rajagopal 2018 (5)",
     )
     sigma0: float = fact(
@@ -202,6 +202,18 @@ class Arm:
             ResourceError: a relative path that is none of the package's files.
         """
         return Path(self.urdf) if Path(self.urdf).is_absolute() else urdf_path(self.urdf)
+
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of its joints in the URDF, from the base on.
+
+        Raises:
+            ModelError: a file that is not a URDF with these links.
+            ResourceError: there is no such file.
+        """
+        from youbot_dynamics.dynamics.tree import read_urdf
+
+        links = read_urdf(self.urdf_file(), self.root_link, tip=self.tip_link)
+        return tuple(link.joint for link in links[1:] if link.joint_type != "fixed")
 
     def tree(self) -> Tree:
         """Bodies and joints of the URDF, with these rotors.

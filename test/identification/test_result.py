@@ -99,14 +99,14 @@ def test_a_response_without_the_dead_time_of_every_axis_is_not_written() -> None
 
 def test_a_value_outside_its_range_is_refused_with_all_others_of_its_fit(tmp_path: Path) -> None:
     coulomb, viscous = (
-        found_as(f"robot.arm.joint_1.friction.{name}", 99.0 * k, unit)
+        found_as(f"robot.arm.joint_1.friction.{name}", 9999.0 * k, unit)
         for k, name, unit in ((1, "coulomb", "N m"), (0.001, "viscous", "N m s/rad"))
     )
     found = result(*within_ranges((coulomb, viscous, identified("x"))))
     assert list(found.parameters()) == ["robot.robot_id", f"{DELAY}x"] and not found.complete
     verdicts = {found[one.name].estimate.verdict for one in (coulomb, viscous)}
     (verdict,) = verdicts
-    assert "Coulomb torque of joint 1 is 99 N m" in verdict and "outside the range" in verdict and "units" in verdict
+    assert "Coulomb torque of joint 1 is 9999 N m" in verdict and "outside the range" in verdict and "units" in verdict
     write_result(tmp_path, found)
     load_robot(tmp_path / "result.yaml")
 

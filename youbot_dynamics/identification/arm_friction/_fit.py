@@ -246,20 +246,6 @@ class ArmFriction:
         parameters[self.base.columns] += self.values[: len(self.base.columns)]
         return parameters
 
-    @functools.cached_property
-    def link_factors(self) -> dict[str, tuple[float, float]]:
-        """Factor of the torque of each joint over that of its nominal links, and rms of the latter over the former.
-
-        Sorted by the torque of the nominal links, the largest first; empty without a tree or a fit.
-        """
-        tree = self.model.tree
-        if tree is None:
-            return {}
-        links = inertial_parameters(tree)
-        links[-tree.nv :] = 0.0  # friction of a joint that is fast resembles the inertia of its rotor
-        rows = sorted(self.rows, key=lambda row: -float(np.mean(row.nominal**2)))
-        return {row.name: row.factor_of(row.body @ links) for row in rows}
-
     def modelled(self, k: int) -> tuple[Vector, Vector]:
         """Torque (r,) of the rows of the k-th joint in `rows`, and the half-width (r,) of its 95 % band [N m].
 

@@ -157,6 +157,10 @@ class JointRows:
         column: Vector = np.sign(self.speed) * (_NODE_WEIGHTS / _NODE_WEIGHTS.sum() @ speeds**exponent)
         return column
 
+    def by_direction(self) -> Vector:
+        """Column (r,) of |v|: half the difference of viscous friction by direction; 0 if there is only one speed."""
+        return np.abs(self.speed) * (not self.one_speed)
+
     def progress(self) -> Vector:
         """Time (r,) in each recording, from 0 at the first of its rows to 1 at the last."""
         progress = np.zeros(len(self.time))
@@ -183,16 +187,17 @@ class JointRows:
         return 1.0 - float(residual @ residual) / power if power > 0.0 else math.nan
 
     def factor_of(self, links: Vector) -> tuple[float, float]:
-        """Factor k of the torque over `links` (r,) [N m], and the rms of `links` over that of the torque.
+        """Factor k of the torque over `links` (r,) [N m], and the rms of what tells it over that of the torque.
 
-        torque = k links + a sign(v) + b v + c by least squares. Each joint stands for itself, so that k holds where the
-        efforts are in a unit that is far off. k is NaN if the links did not move.
+        torque = k links + a sign(v) + b v + c by least squares; what a, b and c explain of the links tells nothing of
+        k. Each joint stands for itself, so that k holds where the efforts are in a unit that is far off. k is NaN if
+        the links did not move.
         """
         friction = dataclasses.replace(self, offset=True).friction()
         others = np.linalg.qr(friction[:, [PARTS.index(part) for part in ("coulomb", "viscous", "offset")]])[0]
         moved = links - others @ (others.T @ links)
         power, torque = float(moved @ moved), float(np.linalg.norm(self.torque))
-        ratio = float(np.linalg.norm(links)) / torque if torque > 0.0 else math.inf
+        ratio = math.sqrt(power) / torque if torque > 0.0 else math.inf
         return float(moved @ self.torque) / power if power > 0.0 else math.nan, ratio
 
 
@@ -244,6 +249,16 @@ class ArmEquations:
     def readings(self) -> slice:
         """Places of the scale of each joint's efforts less 1, then of their delay [s]."""
         return slice(self.bodies.stop, self.bodies.stop + len(self.scaled))
+
+    def link_factors(self) -> dict[str, tuple[float, float]]:
+        """`JointRows.factor_of` the nominal links, of each joint, that of the largest first; empty without a tree."""
+        tree = self.model.tree
+        if tree is None:
+            return {}
+        links = inertial_parameters(tree)
+        links[-tree.nv :] = 0.0  # friction of a joint that is fast resembles the inertia of its rotor
+        rows = sorted(self.rows, key=lambda row: -float(np.mean(row.nominal**2)))
+        return {row.name: row.factor_of(row.body @ links) for row in rows}
 
     def friction(self, k: int) -> slice:
         """Places of PARTS of the k-th joint."""

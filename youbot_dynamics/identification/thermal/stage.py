@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError, RecordingError
+from youbot_dynamics.identification.arm_friction import EffortScale, recorded_effort_scale
 from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import CONFIDENCE, Estimate, Unknown, judge
 from youbot_dynamics.identification.reading import Opened, find_topic, times_of
@@ -53,6 +54,7 @@ class MotorSignals:
     heat_current: Vector  # (h, n) RMS until the next time [A], since heat is proportional to the square
     winding: Vector | None  # (h, n) [degC]; None if not measured
     housing: Vector | None  # (h, n) [degC]; None if not measured
+    efforts: EffortScale  # of the efforts, of which the currents are computed
 
     def run(self, joint: int) -> HeatRun:
         """Heat data of joint number `joint`, from a cold start."""
@@ -89,7 +91,7 @@ def recorded_motors(recording: Recording, robot: Robot, chosen: Mapping[str, str
     electric = None
     if voltage is not None:
         electric = _electric(voltage, time, gears * signals.position, current, winding)
-    return MotorSignals(electric, steps, heat_current, *temperatures)
+    return MotorSignals(electric, steps, heat_current, *temperatures, recorded_effort_scale(signals, robot))
 
 
 def _electric(
@@ -264,6 +266,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         if winding.identified:
             change = winding.value / joint.motor.resistance - 1.0
             notes.append(f"{name}: winding {winding.value:.3g} Ohm, {100.0 * change:+.0f} % relative to the data sheet")
+    for part in parts:
+        findings = part.efforts.judged(findings)
     if measured:
         notes.append(_TORQUE_CONSTANT_NOTE)
         if unmeasured:

@@ -1,0 +1,93 @@
+"""Logs of arms and motors by other simulators that were once read wrongly; they are skipped where they are absent."""
+
+from __future__ import annotations
+
+import pytest
+from repository import CASES
+
+from youbot_dynamics.commands.main import main
+from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.estimation.support import supports
+from youbot_dynamics.identification.least_squares import Kind
+from youbot_dynamics.identification.pipeline import Identification, identify
+from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.robot import Robot, load_robot
+
+THREE_JOINTS = ((1.0, 0.6), (1.2, 0.8), (0.5, 0.3))  # Coulomb torques [N m] and viscous friction [N m s/rad]
+
+
+def case(name: str):
+    path = CASES / "arm" / name
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    return path
+
+
+def robot_of(name: str) -> Robot:
+    file = case(f"{name}.csv").with_suffix(".yaml")
+    return load_robot(robot_file=file) if file.exists() else load_robot()
+
+
+def identified(name: str, *stages: str) -> Identification:
+    log = case(f"{name}.csv")
+    with log.open(encoding="utf-8") as lines:
+        columns = lines.readline().strip()
+    return identify(log, robot_of(name), Options(columns=columns), only=stages or ("arm_friction",))
+
+
+def estimates(found: Identification, joint: int):
+    return [found.result[f"robot.arm.joint_{joint}.friction.{name}"].estimate for name in ("coulomb", "viscous")]
+
+
+@pytest.mark.parametrize(
+    ("name", "friction"),
+    [
+        ("joints_in_driver_order", THREE_JOINTS),
+        ("mimic_gripper", THREE_JOINTS),
+        ("kinova_wrap", THREE_JOINTS),
+        ("large_arm", ((25.0, 22.0), *THREE_JOINTS[1:])),
+        ("lift_column", ((12.0, 15.0), *THREE_JOINTS[1:])),
+    ],
+)
+def test_the_friction_of_arms_that_are_built_otherwise_is_found(name: str, friction) -> None:
+    found = identified(name)
+    for joint, true in enumerate(friction, 1):
+        for estimate, value in zip(estimates(found, joint), true, strict=True):
+            assert estimate.identified and estimate.value == pytest.approx(value, rel=0.03)
+            assert estimate.interval[0] - 0.002 <= value <= estimate.interval[1] + 0.002
+
+
+def test_joints_that_a_driver_lists_in_another_order_are_those_of_the_chain() -> None:
+    assert robot_of("joints_in_driver_order").driver.arm_joints == ("j1", "j2", "j3")
+
+
+def test_fingers_that_mimic_each_other_beyond_the_tip_are_locked_for_the_wheel_loads_too() -> None:
+    assert not supports(robot_of("mimic_gripper"))
+
+
+def test_viscous_friction_that_differs_by_direction_is_refused_with_both_values() -> None:
+    found = identified("direction_s4")
+    for joint in range(1, 6):
+        _, viscous = estimates(found, joint)
+        assert viscous.reason.kind is Kind.OTHER_EXPLANATION and "differs by direction" in viscous.verdict
+    assert "1.17 N m s/rad while the angle grows, 0.635 while it falls" in estimates(found, 3)[1].verdict  # 1.17, 0.63
+
+
+@pytest.mark.parametrize("stages", [("thermal",), ("arm_friction", "thermal")])
+def test_efforts_in_ampere_give_no_number_but_times_in_any_stage(stages: tuple[str, ...]) -> None:
+    found = identified("effort_in_ampere", *stages)
+    known = [finding for finding in found.result.findings if finding.identified]
+    assert {finding.row.unit for finding in known} == {"s"}
+    assert "0.19 times what the links" in found.result["robot.arm.joint_2.motor.resistance"].estimate.verdict
+
+
+def test_an_arm_without_masses_says_so() -> None:
+    with pytest.raises(YoubotDynamicsError, match="got no mass of any of them"):
+        identified("no_inertials")
+
+
+def test_a_joint_whose_largest_speed_is_zero_is_named(tmp_path, capsys) -> None:
+    file = str(case("velocity_zero.yaml"))
+    with pytest.raises(SystemExit):
+        main(["play", "arm_excitation", "--duration", "20", "--write", str(tmp_path / "g.yaml"), "--robot-file", file])
+    assert 'excitation of j1: got <limit velocity="0"> in the URDF' in capsys.readouterr().err
