@@ -101,6 +101,11 @@ class JointMotor:
     )
     winding_temperature_limit: float = _of_sheet("Highest permitted temperature of the winding.", "degC", (50.0, 250.0))
 
+    @property
+    def largest_torque(self) -> float:
+        """Torque at the joint at the current limit [N m]."""
+        return self.current_limit * self.torque_constant * self.gear_ratio
+
 
 @dataclass(frozen=True)
 class ArmJoint:

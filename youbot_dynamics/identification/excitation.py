@@ -123,8 +123,7 @@ def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0)
     n = tree.nv
     middle, room = _arm_room(robot, tree)
     rubbing = np.array([[joint.friction.coulomb, joint.friction.viscous] for joint in joints])
-    motors = [joint.motor for joint in joints]
-    strongest = np.array([motor.current_limit * motor.torque_constant * motor.gear_ratio for motor in motors])
+    strongest = np.array([joint.motor.largest_torque for joint in joints])
     fastest = _SHARE * np.array([limit.velocity for limit in tree.limits])
     if not np.all(fastest > 0.0):
         joint, got = tree.joint_names[int(np.argmin(fastest))], '<limit velocity="0"> in the URDF'

@@ -30,6 +30,11 @@ ZERO_EFFORT = Reason(
     Kind.NOT_MEASURED,
     "every effort of this joint is exactly 0: it was not driven, or its driver does not measure efforts",
 )
+UNSIGNED = Reason(
+    Kind.WRONG_SIGNALS,
+    "the efforts never change their sign, although joints move both ways and their links pull both ways: these are "
+    "magnitudes; record them with their sign",
+)
 STOOD = Reason(
     Kind.NOT_EXCITED,
     "the joint never slid: it was at rest, moved too slowly, or reversed all the time; "
@@ -115,6 +120,17 @@ class JointRows:
         """Whether |v| hardly varies, so that Coulomb and viscous friction cannot be separated."""
         magnitude = np.abs(self.speed)
         return float(np.std(magnitude)) < _LEAST_VARIATION * float(np.mean(magnitude))
+
+    @property
+    def one_sign(self) -> bool:
+        """Whether its efforts never change their sign."""
+        return not (np.any(self.torque > 0.0) and np.any(self.torque < 0.0))
+
+    @property
+    def unsigned(self) -> bool:
+        """Whether its efforts never change their sign although neither motion nor weight has one sign."""
+        rising = np.mean([self.speed > 0.0, self.nominal > 0.0], axis=1)
+        return self.one_sign and bool(np.all(np.minimum(rising, 1.0 - rising) >= _LEAST_REVERSE_SHARE))
 
     @property
     def hidden_by_weight(self) -> bool:
@@ -381,7 +397,9 @@ def arm_equations(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> 
         body, nominal, states = bodies[:, :-1], bodies[:, -1], (speed, spread, torque, slew)
         free, curve = np.arange(body.shape[1]), model.stribeck_speed(j)
         rows.append(JointRows(j, name, time, recording, body, nominal, *states, nominal, free, curve))
-    return _with_bodies(ArmEquations(model, tuple(rows), refused))
+    if any(row.unsigned for row in rows):
+        refused |= {row.name: UNSIGNED for row in rows if row.one_sign}
+    return _with_bodies(ArmEquations(model, tuple(row for row in rows if row.name not in refused), refused))
 
 
 def _refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> Reason | None:

@@ -18,7 +18,7 @@ from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
 from youbot_dynamics.identification.arm_friction._scale import EffortScale, effort_scale
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay, torque_starts
 from youbot_dynamics.identification.finding import BODIES, Correlation, Finding, FitCurve, Row, StageResult, Table
-from youbot_dynamics.identification.least_squares import Estimate, Reason, too_little
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, too_little
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.signals import RecordedArm, recorded_arm
 from youbot_dynamics.identification.stages import Taken, within_an_hour
@@ -40,6 +40,9 @@ FINDINGS = Table(
     Row("arm.bodies.{parameter}_change", "kg, kg m, kg m2", "change of {parameter} from the robot file"),
 )
 _FEWEST_FOR_BODIES = 200  # windows, 20 s of one joint sliding
+# Coulomb friction over the largest torque of the motor above which efforts have another unit; the data of a motor may
+# be those of a similar one.
+_MOST_FRICTION = 3.0
 _LEAST_EXPLAINED = 0.9  # share of a joint's torques below which the bodies are suspect; 0.94 to 0.99 on real arms
 
 
@@ -95,7 +98,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     ]
     relative = {joint: 1.0 + one.value for joint, one in _scales(identification).items() if math.isfinite(one.value)}
     scale = effort_scale(identification.equations, relative)
-    findings = scale.judged(findings)
+    findings = _within_motors(scale.judged(findings), robot)
     bodies = None
     if identification.fit is not None:
         notes += [_efforts(identification)] if identification.readings else []
@@ -141,6 +144,19 @@ def _joint_findings(fitted: JointFit, joint: str) -> list[Finding]:
         Finding(FINDINGS.row(estimate.name, joint), estimate, fitted.windows, valid, details)
         for estimate in (*fitted.estimates, *fitted.totals)
     ]
+
+
+def _within_motors(findings: Sequence[Finding], robot: Robot) -> list[Finding]:
+    """The findings with those of a joint refused whose friction is far beyond the torque of its motor."""
+    checked = list(findings)
+    for coulomb in (one for one in findings if one.identified and one.row.key == "coulomb"):
+        number, friction = int(coulomb.row.of["joint"].removeprefix("joint_")), coulomb.estimate.value
+        torque = robot.arm.joints[number - 1].motor.largest_torque
+        if friction > _MOST_FRICTION * torque:
+            text = f"{friction:.4g} N m of Coulomb friction are far beyond the {torque:.3g} N m of the motor"
+            reason = Reason(Kind.WRONG_SIGNALS, f"{text}: check the unit of the efforts, and the values of the motor")
+            checked = [one.refused(reason) if one.row.of.get("joint") == coulomb.row.of["joint"] else one for one in checked]
+    return checked
 
 
 def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Finding]:
