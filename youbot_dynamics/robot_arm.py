@@ -77,7 +77,7 @@ class JointMotor:
         "Torque for each ampere, at the rotor; equal to the back-EMF constant.", "N m/A", (1e-3, 1.0), source=_DRIVER
     )
     gear_ratio: float = fact("Turns of the motor for one of the joint.", "1", (1.0, 1e3), source=_DRIVER)
-    rotor_inertia: float = _of_sheet("Inertia of the rotor.", "kg m2", (1e-8, 1e-2))
+    rotor_inertia: float = _of_sheet("Inertia of the rotor; 0 where it is unknown.", "kg m2", (0.0, 1e-2))
     resistance: float = _of_sheet(
         "Resistance of the winding, terminal to terminal, at the reference temperature.", "Ohm", (1e-2, 1e2)
     )

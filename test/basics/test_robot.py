@@ -81,7 +81,7 @@ def test_an_unknown_fact_is_refused_with_the_nearest_known_one(tmp_path: Path) -
         ({DELAY: 1}, "a number with a decimal point"),
         (
             {"robot.arm.joint_1.friction.coulomb": -0.1},
-            r"joint_1\.friction\.coulomb: got -0\.1; expected 0\.0001 to 20",
+            r"joint_1\.friction\.coulomb: got -0\.1; expected 0\.0001 to 1000",
         ),
         ({"robot.arm.joint_3.motor.resistance": 0.0}, r"0\.01 to 100 \[Ohm\]"),
         ({"robot.driver.wheel_joints": ("a", "b", "c")}, "got 3 elements; expected 4"),

@@ -6,7 +6,7 @@ import pytest
 from repository import CASES
 
 from youbot_dynamics.commands.main import main
-from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.errors import RecordingError, YoubotDynamicsError
 from youbot_dynamics.estimation.support import supports
 from youbot_dynamics.identification.least_squares import Kind
 from youbot_dynamics.identification.pipeline import Identification, identify
@@ -65,6 +65,7 @@ def test_fingers_that_mimic_each_other_beyond_the_tip_are_locked_for_the_wheel_l
     assert not supports(robot_of("mimic_gripper"))
 
 
+@pytest.mark.slow
 def test_viscous_friction_that_differs_by_direction_is_refused_with_both_values() -> None:
     found = identified("direction_s4")
     for joint in range(1, 6):
@@ -73,7 +74,7 @@ def test_viscous_friction_that_differs_by_direction_is_refused_with_both_values(
     assert "1.17 N m s/rad while the angle grows, 0.635 while it falls" in estimates(found, 3)[1].verdict  # 1.17, 0.63
 
 
-@pytest.mark.parametrize("stages", [("thermal",), ("arm_friction", "thermal")])
+@pytest.mark.parametrize("stages", [("thermal",), pytest.param(("arm_friction", "thermal"), marks=pytest.mark.slow)])
 def test_efforts_in_ampere_give_no_number_but_times_in_any_stage(stages: tuple[str, ...]) -> None:
     found = identified("effort_in_ampere", *stages)
     known = [finding for finding in found.result.findings if finding.identified]
@@ -91,3 +92,59 @@ def test_a_joint_whose_largest_speed_is_zero_is_named(tmp_path, capsys) -> None:
     with pytest.raises(SystemExit):
         main(["play", "arm_excitation", "--duration", "20", "--write", str(tmp_path / "g.yaml"), "--robot-file", file])
     assert 'excitation of j1: got <limit velocity="0"> in the URDF' in capsys.readouterr().err
+
+
+YOUBOT = ((1.1, 1.3), (0.8, 1.1), (0.55, 0.9), (0.28, 0.12), (0.17, 0.03))  # as above, of the case files of the youBot
+ECHOED = ",".join(
+    [
+        "time:s,time:ns,_,_,_,_,_,_",
+        *(f"{role}.arm_joint_{k}" for role in ("position", "velocity", "effort") for k in range(1, 6)),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("nan_rows.csv", ""),
+        ("topic_echo.csv", ECHOED),
+        ("two_messages.mcap", ""),
+        ("dynamic_torque.mcap", ""),
+        ("ros1_in.mcap", ""),
+    ],
+)
+def test_the_friction_is_found_however_the_arm_was_recorded(name: str, columns: str) -> None:
+    log = case(name)
+    if log.suffix == ".csv" and not columns:
+        with log.open(encoding="utf-8") as lines:
+            columns = lines.readline().strip()
+    found = identify(log, load_robot(), Options(columns=columns), only=("arm_friction",))
+    for joint, true in enumerate(YOUBOT, 1):
+        for estimate, value in zip(estimates(found, joint), true, strict=True):
+            assert estimate.identified and estimate.value == pytest.approx(value, rel=0.05)
+
+
+def test_efforts_without_their_sign_are_named_and_give_no_number() -> None:
+    found = identified("effort_unsigned")
+    assert not any(finding.identified for finding in found.result.findings)
+    assert all("never change their sign" in estimates(found, joint)[0].verdict for joint in range(1, 6))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("milliseconds", "a line every 20 s; .* name its unit: time:ms"),
+        ("excel_date", "'24/11/2026 23:59:50.000' in column 1 of line 2; .* or as 2026-11-28T14:05:00.25"),
+    ],
+)
+def test_times_that_are_no_seconds_are_named(name: str, told: str) -> None:
+    with pytest.raises(RecordingError, match=told):
+        identified(name)
+
+
+def test_a_rotor_of_unknown_inertia_is_fitted(tmp_path) -> None:
+    text = case("large_arm.yaml").read_text(encoding="utf-8")
+    file = tmp_path / "arm.yaml"
+    file.write_text(text.replace("2.000e-05", "0.0").replace("large_arm.urdf", str(case("large_arm.urdf"))), "utf-8")
+    robot = load_robot(robot_file=file)
+    assert robot.arm.joints[0].motor.rotor_inertia == 0.0 and robot.arm.model().tree.nv == 3

@@ -150,12 +150,14 @@ def _within_motors(findings: Sequence[Finding], robot: Robot) -> list[Finding]:
     """The findings with those of a joint refused whose friction is far beyond the torque of its motor."""
     checked = list(findings)
     for coulomb in (one for one in findings if one.identified and one.row.key == "coulomb"):
-        number, friction = int(coulomb.row.of["joint"].removeprefix("joint_")), coulomb.estimate.value
-        torque = robot.arm.joints[number - 1].motor.largest_torque
+        joint, friction = coulomb.row.of["joint"], coulomb.estimate.value
+        torque = robot.arm.joints[int(joint.removeprefix("joint_")) - 1].motor.largest_torque
         if friction > _MOST_FRICTION * torque:
             text = f"{friction:.4g} N m of Coulomb friction are far beyond the {torque:.3g} N m of the motor"
             reason = Reason(Kind.WRONG_SIGNALS, f"{text}: check the unit of the efforts, and the values of the motor")
-            checked = [one.refused(reason) if one.row.of.get("joint") == coulomb.row.of["joint"] else one for one in checked]
+            checked = [
+                one.refused(reason) if one.row.of.get("joint") == coulomb.row.of["joint"] else one for one in checked
+            ]
     return checked
 
 
