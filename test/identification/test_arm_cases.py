@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from repository import CASES
 
@@ -80,6 +82,20 @@ def test_efforts_in_ampere_give_no_number_but_times_in_any_stage(stages: tuple[s
     known = [finding for finding in found.result.findings if finding.identified]
     assert {finding.row.unit for finding in known} == {"s"}
     assert "0.19 times what the links" in found.result["robot.arm.joint_2.motor.resistance"].estimate.verdict
+
+
+@pytest.mark.parametrize(("every", "found"), [(1, True), (3, False)])
+def test_slow_readings_of_a_motor_give_its_torque_constant_or_are_refused_for_their_rate(
+    every: int, found: bool, tmp_path: Path
+) -> None:
+    head, *lines = case("motor_3hz.csv").read_text(encoding="utf-8").splitlines()
+    log = tmp_path / "motor.csv"
+    log.write_text("\n".join([head, *lines[::every]]), encoding="utf-8")
+    result = identify(log, load_robot(), Options(columns=head), only=("thermal",)).result
+    for name, true in (("torque_constant", 0.0335), ("resistance", 1.03)):
+        estimate = result[f"robot.arm.joint_2.motor.{name}"].estimate
+        assert estimate.identified == found and (found or "too slow for the motion" in estimate.verdict)
+        assert not found or (estimate.value == pytest.approx(true, rel=0.02) and estimate.interval[0] < true)
 
 
 def test_an_arm_without_masses_says_so() -> None:

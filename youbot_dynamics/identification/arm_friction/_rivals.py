@@ -215,7 +215,7 @@ def _with_shape_errors(found: ArmFriction) -> ArmFriction:
             rivals.append(_late_rival(joint, row, late, delay))
         rivals += admitted([_power_rival(joint, row, other, power) for power, other in powers.items()])
         single = [_drift_rival(joint, other, part) for part, other in drifts.items()]
-        single.append(_direction_rival(joint, row, by_direction))
+        single += [_direction_rival(joint, row, by_direction), _offset_rival(joint)]
         rivals += [rival for rival in single if rival.strength > SIGNIFICANT]
         joints[row.joint] = joint.with_rivals(found.fit, rivals)
     inertial = found.inertial
@@ -255,6 +255,18 @@ def _direction_rival(joint: JointFit, row: JointRows, other: Fit) -> Rival:
     speeds |= {total.name: speed for total, speed in zip(joint.totals, joint.total_speeds, strict=True)}
     changes |= {name: abs(changes[name]) + abs(half) * speed for name, speed in speeds.items()}
     return Rival(reason, changes, strength(other, [further_term(joint.name)]))
+
+
+def _offset_rival(joint: JointFit) -> Rival:
+    """A constant of the efforts is no error of theirs, but half the difference of Coulomb friction by direction."""
+    offset, mean = joint["offset"], joint["coulomb"].value
+    reason = Reason(
+        Kind.OTHER_EXPLANATION,
+        f"Coulomb friction may differ by direction: {mean + offset.value:.3g} N m while the angle grows, "
+        f"{mean - offset.value:.3g} while it falls; or the efforts have an offset of {offset.value:.2g} N m",
+    )
+    changes = {one.name: offset.value for one in (joint["coulomb"], *joint.totals)}
+    return Rival(reason, changes, abs(offset.value) / offset.standard_error if offset.identified else 0.0)
 
 
 def _late_rival(joint: JointFit, row: JointRows, other: Fit, delay: float) -> Rival:
