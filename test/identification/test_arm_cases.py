@@ -59,6 +59,12 @@ def test_the_friction_of_arms_that_are_built_otherwise_is_found(name: str, frict
             assert estimate.interval[0] - 0.002 <= value <= estimate.interval[1] + 0.002
 
 
+def test_friction_of_a_joint_that_slides_is_a_force() -> None:
+    found = identified("lift_column")
+    assert [one.unit for one in estimates(found, 1)] == ["N", "N s/m"]
+    assert [one.unit for one in estimates(found, 2)] == ["N m", "N m s/rad"]
+
+
 def test_joints_that_a_driver_lists_in_another_order_are_those_of_the_chain() -> None:
     assert robot_of("joints_in_driver_order").driver.arm_joints == ("j1", "j2", "j3")
 

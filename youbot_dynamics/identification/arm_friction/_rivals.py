@@ -179,7 +179,7 @@ def _with_window_errors(found: ArmFriction, other: ArmFriction, reason: Reason |
     joints, rows = [], {row.name: row for row in other.rows}
     for joint in found.joints:
         if other.fit is None or joint.name not in rows:  # refused by the other fit
-            refused = None if reason is None or not joint.windows else refused_joint(joint.name, reason)
+            refused = None if reason is None or not joint.windows else refused_joint(joint.name, reason, found.model)
             joints.append(refused or other[joint.name])
             continue
         rival = Rival(reason, joint.changes_to(bounded_values(other.fit), rows[joint.name]))
@@ -246,11 +246,9 @@ def _direction_rival(joint: JointFit, row: JointRows, other: Fit) -> Rival:
     """Viscous friction that differs by direction: the interval then contains that of both."""
     values, changes = values_of(other), joint.changes_to(values_of(other), row)
     mean, half = values[f"{joint.name}_viscous"], values[further_term(joint.name)]
-    reason = Reason(
-        Kind.OTHER_EXPLANATION,
-        f"viscous friction differs by direction: {mean + half:.3g} N m s/rad while the angle grows, {mean - half:.3g} "
-        "while it falls; the robot has one value for both",
-    )
+    both = f"{mean + half:.3g} {joint['viscous'].unit} while the angle grows, {mean - half:.3g} while it falls"
+    text = f"viscous friction differs by direction: {both}; the robot has one value for both"
+    reason = Reason(Kind.OTHER_EXPLANATION, text)
     speeds = {f"{joint.name}_viscous": 1.0}
     speeds |= {total.name: speed for total, speed in zip(joint.totals, joint.total_speeds, strict=True)}
     changes |= {name: abs(changes[name]) + abs(half) * speed for name, speed in speeds.items()}
@@ -262,8 +260,8 @@ def _offset_rival(joint: JointFit) -> Rival:
     offset, mean = joint["offset"], joint["coulomb"].value
     reason = Reason(
         Kind.OTHER_EXPLANATION,
-        f"Coulomb friction may differ by direction: {mean + offset.value:.3g} N m while the angle grows, "
-        f"{mean - offset.value:.3g} while it falls; or the efforts have an offset of {offset.value:.2g} N m",
+        f"Coulomb friction may differ by direction: {mean + offset.value:.3g} {offset.unit} while the angle grows, "
+        f"{mean - offset.value:.3g} while it falls; or the efforts have an offset of {offset.value:.2g} {offset.unit}",
     )
     changes = {one.name: offset.value for one in (joint["coulomb"], *joint.totals)}
     return Rival(reason, changes, abs(offset.value) / offset.standard_error if offset.identified else 0.0)

@@ -54,6 +54,10 @@ PARTS = ("coulomb", "viscous", "stribeck", "offset", "bend")
 _NODES, _NODE_WEIGHTS = roots_gegenbauer(5, 2.5)
 
 
+# Units of joints that slide by those of joints that turn
+_OF_SLIDING = {"N m": "N", "N m s/rad": "N s/m", "N m/rad": "N/m"}
+
+
 @dataclass(frozen=True, eq=False)
 class ArmFrictionModel:
     """Model of n joints, and how their readings are smoothed and selected."""
@@ -66,6 +70,11 @@ class ArmFrictionModel:
     weighed: bool = True
     half_width: float = HALF_WIDTH  # largest half-width of the windows [s], see `arm_windows`
     stribeck_speeds: tuple[float, ...] = ()  # (n,) v_s of the Stribeck curve of each joint [rad/s], 0 for none
+
+    def unit(self, joint: str, unit: str) -> str:
+        """Unit of a quantity of a joint by its name: that of a joint that turns, or of one that slides."""
+        slides = self.tree is not None and self.tree.slides[self.joint_names.index(joint)]
+        return _OF_SLIDING.get(unit, unit) if slides else unit
 
     def stribeck_speed(self, joint: int) -> float:
         """v_s of a joint [rad/s], 0 if its Coulomb torque does not depend on the speed."""
@@ -338,12 +347,13 @@ class ArmEquations:
             parts = ("sin", "cos") if self.model.weighed else ()
             unknowns += [Unknown(f"{weight}_{part}", "N m", resolution=0.02, whole=weight) for part in parts]
         for name in names:
+            torque, per_speed = (self.model.unit(name, unit) for unit in ("N m", "N m s/rad"))
             unknowns += [
-                Unknown(f"{name}_coulomb", "N m", low=0.0, resolution=0.01, whole=name),
-                Unknown(f"{name}_viscous", "N m s/rad", low=0.0, resolution=0.02, whole=name),
-                Unknown(f"{name}_stribeck", "N m", low=0.0, resolution=0.02, unexcited=_NO_STRIBECK, whole=name),
-                Unknown(f"{name}_offset", "N m", resolution=0.05, unexcited=_HIDDEN, whole=name, beside=True),
-                Unknown(f"{name}_bend", "N m", unexcited=_NO_STRIBECK),
+                Unknown(f"{name}_coulomb", torque, low=0.0, resolution=0.01, whole=name),
+                Unknown(f"{name}_viscous", per_speed, low=0.0, resolution=0.02, whole=name),
+                Unknown(f"{name}_stribeck", torque, low=0.0, resolution=0.02, unexcited=_NO_STRIBECK, whole=name),
+                Unknown(f"{name}_offset", torque, resolution=0.05, unexcited=_HIDDEN, whole=name, beside=True),
+                Unknown(f"{name}_bend", torque, unexcited=_NO_STRIBECK),
             ]
         return unknowns
 

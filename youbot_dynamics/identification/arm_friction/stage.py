@@ -27,15 +27,15 @@ from youbot_dynamics.robot import Robot
 STAGE = "arm_friction"
 
 FINDINGS = Table(
-    Row("robot.arm.{joint}.friction.coulomb", "N m", "Coulomb torque of {joint}"),
-    Row("robot.arm.{joint}.friction.viscous", "N m s/rad", "viscous friction of {joint}"),
-    Row("robot.arm.{joint}.friction.sigma0", "N m/rad", "stiffness of the bristles of {joint}"),
-    Row("robot.arm.{joint}.friction.sigma1", "N m s/rad", "damping of the bristles of {joint}"),
-    Row("arm.{joint}.friction.stribeck", "N m", "extra friction of {joint} at low speed"),
-    Row("arm.{joint}.friction.offset", "N m", "offset of the efforts of {joint}"),
-    Row("arm.{joint}.friction.total_at_{speed}", "N m", "friction of {joint} at {speed} rad/s"),
+    Row("robot.arm.{joint}.friction.coulomb", "N m, N", "Coulomb torque of {joint}"),
+    Row("robot.arm.{joint}.friction.viscous", "N m s/rad, N s/m", "viscous friction of {joint}"),
+    Row("robot.arm.{joint}.friction.sigma0", "N m/rad, N/m", "stiffness of the bristles of {joint}"),
+    Row("robot.arm.{joint}.friction.sigma1", "N m s/rad, N s/m", "damping of the bristles of {joint}"),
+    Row("arm.{joint}.friction.stribeck", "N m, N", "extra friction of {joint} at low speed"),
+    Row("arm.{joint}.friction.offset", "N m, N", "offset of the efforts of {joint}"),
+    Row("arm.{joint}.friction.total_at_{speed}", "N m, N", "friction of {joint} at {speed} rad/s"),
     Row("arm.{joint}.friction.load_coefficient", "1", "friction of {joint} over its load"),
-    Row("arm.{joint}.friction.unloaded_coulomb", "N m", "Coulomb torque of {joint} without load"),
+    Row("arm.{joint}.friction.unloaded_coulomb", "N m, N", "Coulomb torque of {joint} without load"),
     Row("arm.{joint}.torque_delay", "s", "delay from torque to motion of {joint}"),
     Row("arm.bodies.{parameter}_change", "kg, kg m, kg m2", "change of {parameter} from the robot file"),
 )
@@ -98,6 +98,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     ]
     relative = {joint: 1.0 + one.value for joint, one in _scales(identification).items() if math.isfinite(one.value)}
     scale = effort_scale(identification.equations, relative)
+    findings = [replace(one, estimate=_in_own_unit(one, identification.model)) for one in findings]
     findings = _within_motors(scale.judged(findings), robot)
     bodies = None
     if identification.fit is not None:
@@ -159,6 +160,12 @@ def _within_motors(findings: Sequence[Finding], robot: Robot) -> list[Finding]:
                 one.refused(reason) if one.row.of.get("joint") == coulomb.row.of["joint"] else one for one in checked
             ]
     return checked
+
+
+def _in_own_unit(finding: Finding, model: ArmFrictionModel) -> Estimate:
+    """The estimate in the unit of its joint, which may slide."""
+    estimate, joint = finding.estimate, finding.row.of.get("joint", "")
+    return replace(estimate, unit=model.unit(joint, estimate.unit)) if joint else estimate
 
 
 def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Finding]:

@@ -92,11 +92,11 @@ def recorded_motors(recording: Recording, robot: Robot, chosen: Mapping[str, str
     steps = np.arange(time[0], time[-1], STEP)
     edges = np.append(steps, steps[-1] + STEP)
     heat_current = _filled(np.sqrt(_means(edges, time, current**2)))
-    temperatures = [None if table is None else _means(edges - 0.5 * STEP, *table) for table in (winding, housing)]
+    warm, around = (None if table is None else _means(edges - 0.5 * STEP, *table) for table in (winding, housing))
     electric = None
     if voltage is not None:
         electric = _electric(voltage, time, gears * signals.position, current, winding)
-    return MotorSignals(electric, steps, heat_current, *temperatures, recorded_effort_scale(signals, robot))
+    return MotorSignals(electric, steps, heat_current, warm, around, recorded_effort_scale(signals, robot))
 
 
 def _electric(

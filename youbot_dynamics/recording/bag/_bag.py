@@ -161,13 +161,16 @@ class Recording:
         position, velocity, effort = (_numbers(_joined(chosen, field, names, rows)) for field in range(3))
         times, stamps = _decode.seconds(received[rows], self.origin), _decode.stamp_seconds(stamp[rows], self.origin)
         position, ranges = unwrapped(times, position)
-        kept, tables = in_common_rows(stamps if np.any(stamp) else times, (position, velocity, effort))
+        clock = stamps if np.any(stamp) else times
+        kept, (position, velocity, effort) = in_common_rows(clock, (position, velocity, effort))
         return series.JointSeries(
             topic,
             names,
             stamps[kept],
             times[kept],
-            *(table[kept] for table in tables),
+            position[kept],
+            velocity[kept],
+            effort[kept],
             rejected=rejected + received.size - rows.size,
             ranges=tuple(ranges.tolist()),
         )
