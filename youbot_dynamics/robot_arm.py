@@ -38,7 +38,7 @@ class JointFriction:
     """
 
     coulomb: float = fact(
-        "Coulomb torque at the joint.",
+        "Coulomb torque at the joint; all friction of a joint that slides is in N, N s/m and N/m.",
         "N m",
         (1e-4, 1e3),
         source=f"{_LUH}, mean of both directions (1-3); Rajagopal 2018, kinetic (4), fit of its steady torques (5)",
