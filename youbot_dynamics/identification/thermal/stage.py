@@ -198,7 +198,8 @@ FINDINGS = Table(
 _COLD_ERROR = 0.02  # relative error of a cold resistance from the first windows
 _UNMEASURED_ERROR = 0.05  # relative error of a resistance at an unknown winding temperature, equal to 12 K
 _AIR_RANGE = 5.0  # largest difference of an unknown air temperature from the reference [K]
-_COLDEST, _HOTTEST = -50.0, 200.0  # [degC] motors at the start of a recording; 20 degC are 293 kelvin
+# [degC] motors at the start of a recording, and the air, as cold as the coldest of them: 20 degC are 293 K or 68 F
+_COLDEST, _HOTTEST, _WARMEST_AIR = -50.0, 200.0, 60.0
 _WARM_START = 5.0  # [K] above the coldest recording, above which the housing temperature is unknown
 # Half-width of an interval in standard errors; that of a normal distribution, since these errors are known.
 _HALF_WIDTH = float(ndtri(0.5 + CONFIDENCE / 2.0))
@@ -230,15 +231,16 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     coefficient = robot.arm.temperature_coefficient
     warm = any(part.winding is not None or part.housing is not None for part in parts)
     initial = [_initial_temperature(part) for part in parts]
+    ambient = min((temperature for temperature in initial if math.isfinite(temperature)), default=math.nan)
     impossible = [one for one in initial if not _COLDEST <= one <= _HOTTEST and math.isfinite(one)]
+    impossible += [ambient] if ambient > _WARMEST_AIR else []
     if impossible:
         raise IdentificationError(
             "motor temperatures",
             got=f"{impossible[0]:.4g} at the start",
-            expected=f"degrees Celsius, {_COLDEST:g} to {_HOTTEST:g}",
-            remedy="convert them if they are in kelvin",
+            expected=f"degrees Celsius, {_COLDEST:g} to {_WARMEST_AIR:g} of motors as cold as the air",
+            remedy="convert them if they are in kelvin or degrees Fahrenheit; otherwise let the motors cool first",
         )
-    ambient = min((temperature for temperature in initial if math.isfinite(temperature)), default=math.nan)
     findings: list[Finding] = []
     fits: list[FitCurve] = []
     notes: list[str] = []
