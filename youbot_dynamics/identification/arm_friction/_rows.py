@@ -44,6 +44,8 @@ STOOD = Reason(
 # Smallest relative variation of the speed in one direction that separates Coulomb from viscous friction.
 _LEAST_VARIATION = 0.15
 _LEAST_REVERSE_SHARE = 0.1  # share of the windows that must slide in the other direction
+_NO_TORQUE = 1e-9  # [N m] below any reading
+_WEIGHED = 0.5  # least mean torque of the links, over that of efforts of one sign, that may be the weight behind it
 _WEIGHT_SHARE = 0.95  # share of a constant not explained by the bodies below which weight may replace friction
 _OFFSET_SHARE = 0.3  # share of a constant not explained by weight and friction that an offset needs
 
@@ -139,7 +141,8 @@ class JointRows:
     def unsigned(self) -> bool:
         """Whether its efforts never change their sign although neither motion nor weight has one sign."""
         rising = np.mean([self.speed > 0.0, self.nominal > 0.0], axis=1)
-        return self.one_sign and bool(np.all(np.minimum(rising, 1.0 - rising) >= _LEAST_REVERSE_SHARE))
+        both = bool(np.all(np.minimum(rising, 1.0 - rising) >= _LEAST_REVERSE_SHARE))
+        return self.one_sign and both and abs(np.mean(self.nominal)) < _WEIGHED * abs(np.mean(self.torque))
 
     @property
     def hidden_by_weight(self) -> bool:
@@ -417,7 +420,7 @@ def _refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], jo
     torques = [signals.torque[:, joint] for signals in recordings if len(signals.time)]
     if not torques:
         return NO_EFFORT
-    if not any(np.any(torque) for torque in torques):
+    if not any(np.any(np.abs(torque) > _NO_TORQUE) for torque in torques):
         return ZERO_EFFORT
     return None if any(np.any(window.sliding[:, joint]) for window in windows) else STOOD
 

@@ -270,6 +270,11 @@ def _warnings(recording: Taken) -> list[str]:
         warnings.append(
             f"{recording.name}: {arm.left_out} readings of {arm.topic} left out: a value in them is not a number"
         )
+    if arm.repeats > 1:
+        warnings.append(
+            f"{recording.name}: each reading of {arm.topic} comes {arm.repeats} times, as from a driver that publishes "
+            "faster than it reads: the first of each is used"
+        )
     if arm.beyond:
         warnings.append(
             f"{recording.name}: angles of {arm.topic} exceed the limits of their joints by {arm.beyond:.2f} rad: with "
