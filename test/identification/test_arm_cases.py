@@ -173,11 +173,11 @@ def test_a_rotor_of_unknown_inertia_is_fitted(tmp_path) -> None:
 
 
 def test_readings_that_a_driver_repeats_count_once_and_are_told(tmp_path: Path) -> None:
-    head, *lines = case("kinova_wrap.csv").read_text(encoding="utf-8").splitlines()
+    head, *lines = case("velocity_zero.csv").read_text(encoding="utf-8").splitlines()
     rows = [line.split(",", 1) for line in lines for _ in range(5)]
     log = tmp_path / "repeated.csv"
     log.write_text("\n".join([head, *(f"{0.004 * k:.4f},{row}" for k, (_, row) in enumerate(rows))]), encoding="utf-8")
-    found = identify(log, robot_of("kinova_wrap"), Options(columns=head), only=("arm_friction",))
+    found = identify(log, robot_of("velocity_zero"), Options(columns=head), only=("arm_friction",))
     assert any("comes 5 times" in warning for warning in found.warnings)
     for joint, true in enumerate(THREE_JOINTS, 1):
         for estimate, value in zip(estimates(found, joint), true, strict=True):
