@@ -50,6 +50,13 @@ def test_sections_of_nodes_in_a_params_file_are_not_of_the_robot(tmp_path: Path)
     assert load_robot(params_file=path) == load_robot()
 
 
+def test_joints_with_the_names_of_the_urdf_are_put_in_the_order_of_its_chain(tmp_path: Path) -> None:
+    names = load_robot().driver.arm_joints
+    for given, expected in ((names[::-1], names), (("a", "b", "c", "d", "e"), ("a", "b", "c", "d", "e"))):
+        path = params(tmp_path, "p.yaml", {"robot.driver.arm_joints": list(given)})
+        assert load_robot(params_file=path).driver.arm_joints == expected
+
+
 @pytest.mark.parametrize(
     "content", ["", "# a comment\n", "/odometry:\n  ros__parameters:\n    robot:\n      robot_id: mine\n"]
 )

@@ -12,6 +12,7 @@ from named_findings import named_finding
 
 from youbot_dynamics import __version__, files
 from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.identification.arm_friction.stage import within_motors
 from youbot_dynamics.identification.finding import Finding, FitCurve
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, undetermined
 from youbot_dynamics.identification.reading import Source
@@ -95,6 +96,18 @@ def test_a_response_without_the_dead_time_of_every_axis_is_not_written() -> None
         "robot.robot_id",
         "robot.base.delay.effective_x",
     ]
+
+
+def test_friction_far_beyond_the_motor_is_of_another_unit() -> None:
+    robot = load_robot()
+    torque = robot.arm.joints[0].motor.largest_torque
+    for factor, refused in ((2.0, False), (4.0, True)):
+        joint = [found_as("robot.arm.joint_1.friction.coulomb", factor * torque, "N m")]
+        joint.append(found_as("robot.arm.joint_1.friction.viscous", 1.0, "N m s/rad"))
+        other = found_as("robot.arm.joint_2.friction.coulomb", 1.0, "N m")
+        *own, beside = within_motors([*joint, other], robot)
+        assert beside.identified and all(one.identified != refused for one in own)
+        assert not refused or "far beyond" in own[1].estimate.verdict
 
 
 def test_a_value_outside_its_range_is_refused_with_all_others_of_its_fit(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     relative = {joint: 1.0 + one.value for joint, one in _scales(identification).items() if math.isfinite(one.value)}
     scale = effort_scale(identification.equations, relative)
     findings = [replace(one, estimate=_in_own_unit(one, identification.model)) for one in findings]
-    findings = _within_motors(scale.judged(findings), robot)
+    findings = within_motors(scale.judged(findings), robot)
     bodies = None
     if identification.fit is not None:
         notes += [_efforts(identification)] if identification.readings else []
@@ -147,18 +147,17 @@ def _joint_findings(fitted: JointFit, joint: str) -> list[Finding]:
     ]
 
 
-def _within_motors(findings: Sequence[Finding], robot: Robot) -> list[Finding]:
+def within_motors(findings: Sequence[Finding], robot: Robot) -> list[Finding]:
     """The findings with those of a joint refused whose friction is far beyond the torque of its motor."""
     checked = list(findings)
     for coulomb in (one for one in findings if one.identified and one.row.key == "coulomb"):
         joint, friction = coulomb.row.of["joint"], coulomb.estimate.value
         torque = robot.arm.joints[int(joint.removeprefix("joint_")) - 1].motor.largest_torque
         if friction > _MOST_FRICTION * torque:
-            text = f"{friction:.4g} N m of Coulomb friction are far beyond the {torque:.3g} N m of the motor"
+            unit = coulomb.estimate.unit
+            text = f"{friction:.4g} {unit} of Coulomb friction are far beyond the {torque:.3g} {unit} of the motor"
             reason = Reason(Kind.WRONG_SIGNALS, f"{text}: check the unit of the efforts, and the values of the motor")
-            checked = [
-                one.refused(reason) if one.row.of.get("joint") == coulomb.row.of["joint"] else one for one in checked
-            ]
+            checked = [one.refused(reason) if one.row.of.get("joint") == joint else one for one in checked]
     return checked
 
 
