@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.errors import ModelError, ParameterError, ResourceError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameter_file import read_checked, read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of, values_in
@@ -216,7 +216,8 @@ def load_robot(
 ) -> Robot:
     """Robot of config/youbot.yaml < robot_file < result_file < params_file, each a ROS parameter file.
 
-    A relative `robot.arm.urdf` becomes an absolute path where such a file is beside the file that names it.
+    A relative `robot.arm.urdf` becomes an absolute path where such a file is beside the file that names it. Joints of
+    the arm that have the names of its URDF are put in the order of its chain.
 
     Args:
         result_file: result.yaml of an identification.
@@ -264,4 +265,15 @@ def load_robot(
             expected=f"one of robot '{own_id}'",
             remedy="identify this robot, or set robot.robot_id in your params file",
         )
-    return robot_from_values({name: parameter.default for name, parameter in table.items()} | facts | result | params)
+    robot = robot_from_values({name: parameter.default for name, parameter in table.items()} | facts | result | params)
+    return _in_chain_order(robot) if {_URDF, _ARM_JOINTS} & {*facts, *params} else robot
+
+
+def _in_chain_order(robot: Robot) -> Robot:
+    """The robot with its arm joints from the base on, where a driver lists the URDF's own names in another order."""
+    try:
+        names = robot.arm.joint_names()
+    except (ModelError, ResourceError):  # named where the arm is used: a base has no need of it
+        return robot
+    known = robot.driver.arm_joints
+    return replace(robot, driver=replace(robot.driver, arm_joints=names)) if {*names} == {*known} else robot

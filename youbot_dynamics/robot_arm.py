@@ -38,15 +38,15 @@ class JointFriction:
     """
 
     coulomb: float = fact(
-        "Coulomb torque at the joint.",
+        "Coulomb torque at the joint; all friction of a joint that slides is in N, N s/m and N/m.",
         "N m",
-        (1e-4, 20.0),
+        (1e-4, 1e3),
         source=f"{_LUH}, mean of both directions (1-3); Rajagopal 2018, kinetic (4), fit of its steady torques (5)",
     )
     viscous: float = fact(
         "Viscous friction at the joint.",
         "N m s/rad",
-        (0.0, 20.0),
+        (0.0, 1e4),
         source=f"{_LUH} (1-4); fit of the steady torques of Rajagopal 2018 (5)",
     )
     sigma0: float = fact(
@@ -77,7 +77,7 @@ class JointMotor:
         "Torque for each ampere, at the rotor; equal to the back-EMF constant.", "N m/A", (1e-3, 1.0), source=_DRIVER
     )
     gear_ratio: float = fact("Turns of the motor for one of the joint.", "1", (1.0, 1e3), source=_DRIVER)
-    rotor_inertia: float = _of_sheet("Inertia of the rotor.", "kg m2", (1e-8, 1e-2))
+    rotor_inertia: float = _of_sheet("Inertia of the rotor; 0 where it is unknown.", "kg m2", (0.0, 1e-2))
     resistance: float = _of_sheet(
         "Resistance of the winding, terminal to terminal, at the reference temperature.", "Ohm", (1e-2, 1e2)
     )
@@ -100,6 +100,11 @@ class JointMotor:
         "Thermal time constant of the housing.", "s", (1.0, 1e4), source=f"{_SHEET}; of 339286, the same frame (1-3)"
     )
     winding_temperature_limit: float = _of_sheet("Highest permitted temperature of the winding.", "degC", (50.0, 250.0))
+
+    @property
+    def largest_torque(self) -> float:
+        """Torque at the joint at the current limit [N m]."""
+        return self.current_limit * self.torque_constant * self.gear_ratio
 
 
 @dataclass(frozen=True)
@@ -202,6 +207,18 @@ class Arm:
             ResourceError: a relative path that is none of the package's files.
         """
         return Path(self.urdf) if Path(self.urdf).is_absolute() else urdf_path(self.urdf)
+
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of its joints in the URDF, from the base on.
+
+        Raises:
+            ModelError: a file that is not a URDF with these links.
+            ResourceError: there is no such file.
+        """
+        from youbot_dynamics.dynamics.tree import read_urdf
+
+        links = read_urdf(self.urdf_file(), self.root_link, tip=self.tip_link)
+        return tuple(link.joint for link in links[1:] if link.joint_type != "fixed")
 
     def tree(self) -> Tree:
         """Bodies and joints of the URDF, with these rotors.

@@ -50,6 +50,13 @@ def test_sections_of_nodes_in_a_params_file_are_not_of_the_robot(tmp_path: Path)
     assert load_robot(params_file=path) == load_robot()
 
 
+def test_joints_with_the_names_of_the_urdf_are_put_in_the_order_of_its_chain(tmp_path: Path) -> None:
+    names = load_robot().driver.arm_joints
+    for given, expected in ((names[::-1], names), (("a", "b", "c", "d", "e"), ("a", "b", "c", "d", "e"))):
+        path = params(tmp_path, "p.yaml", {"robot.driver.arm_joints": list(given)})
+        assert load_robot(params_file=path).driver.arm_joints == expected
+
+
 @pytest.mark.parametrize(
     "content", ["", "# a comment\n", "/odometry:\n  ros__parameters:\n    robot:\n      robot_id: mine\n"]
 )
@@ -81,7 +88,7 @@ def test_an_unknown_fact_is_refused_with_the_nearest_known_one(tmp_path: Path) -
         ({DELAY: 1}, "a number with a decimal point"),
         (
             {"robot.arm.joint_1.friction.coulomb": -0.1},
-            r"joint_1\.friction\.coulomb: got -0\.1; expected 0\.0001 to 20",
+            r"joint_1\.friction\.coulomb: got -0\.1; expected 0\.0001 to 1000",
         ),
         ({"robot.arm.joint_3.motor.resistance": 0.0}, r"0\.01 to 100 \[Ohm\]"),
         ({"robot.driver.wheel_joints": ("a", "b", "c")}, "got 3 elements; expected 4"),

@@ -295,8 +295,8 @@ def test_mujocos_dcmotor_warms_alike(locked: bool) -> None:
 
 ALL_POSITIVE = [name for name in CONSTANTS if name.split("_")[0] in ("torque", "resistance", "winding", "housing")]
 OUT_OF_RANGE = [
-    *((name, value) for name in [*ALL_POSITIVE, "rotor_inertia"] for value in (0.0, -1.0)),
-    *((name, -1e-9) for name in ("temperature_coefficient", "rotor_friction")),
+    *((name, value) for name in ALL_POSITIVE for value in (0.0, -1.0)),
+    *((name, -1e-9) for name in ("temperature_coefficient", "rotor_inertia", "rotor_friction")),
     *((name, -300.0) for name in ("reference_temperature", "ambient_temperature")),
     *((name, math.nan) for name in CONSTANTS),
 ]
@@ -306,6 +306,13 @@ OUT_OF_RANGE = [
 def test_a_constant_no_motor_has_is_refused_by_name(name: str, value: float) -> None:
     with pytest.raises(ModelError, match=f"^{name}: got"):
         ThermalMotor(**{**CONSTANTS, name: value})
+
+
+def test_a_rotor_of_unknown_inertia_has_heat_but_no_motion_of_its_own() -> None:
+    motor = ThermalMotor(**{**CONSTANTS, "rotor_inertia": 0.0})
+    assert motor.steady_state_rise(1.0).winding > 0.0
+    with pytest.raises(ModelError, match="rotor_inertia: got 0"):
+        motor.derivative([0.0, 25.0, 25.0], 1.0, 0.0)
 
 
 @pytest.mark.parametrize(("name", "value"), [("ratio", 0.0), ("efficiency", 1.1), ("efficiency", 0.0)])

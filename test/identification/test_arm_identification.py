@@ -559,6 +559,22 @@ def test_the_interval_of_friction_that_falls_while_a_gear_warms_up_holds_its_fir
     assert steady["viscous"].standard_error < 0.2 * joint["viscous"].standard_error
 
 
+@pytest.mark.parametrize("part", ["coulomb", "viscous"])
+@pytest.mark.parametrize(("share", "identified"), [(0.1, True), (0.4, False)])
+def test_friction_that_differs_by_direction_has_an_interval_that_holds_both_or_is_refused_with_both(
+    part, share, identified
+):
+    alike = pendulum(wave, friction=(0.3, 0.5), weight=0.0)
+    speed = wave(alike.time)
+    more = share * (0.3 * np.ones(len(speed)) if part == "coulomb" else 0.5 * np.abs(speed))
+    signals = dataclasses.replace(alike, torque=alike.torque + more[:, None])
+    estimate = identify_arm_friction([signals], ArmFrictionModel(("joint",), weighed=False))["joint"][part]
+    true = 0.3 if part == "coulomb" else 0.5
+    assert estimate.identified == identified
+    assert estimate.interval[0] <= (1.0 - share) * true < (1.0 + share) * true <= estimate.interval[1]
+    assert identified or "differ" in estimate.verdict and "by direction" in estimate.verdict
+
+
 # Verdicts
 
 

@@ -12,6 +12,7 @@ from named_findings import named_finding
 
 from youbot_dynamics import __version__, files
 from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.identification.arm_friction.stage import within_motors
 from youbot_dynamics.identification.finding import Finding, FitCurve
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, undetermined
 from youbot_dynamics.identification.reading import Source
@@ -97,16 +98,28 @@ def test_a_response_without_the_dead_time_of_every_axis_is_not_written() -> None
     ]
 
 
+def test_friction_far_beyond_the_motor_is_of_another_unit() -> None:
+    robot = load_robot()
+    torque = robot.arm.joints[0].motor.largest_torque
+    for factor, refused in ((2.0, False), (4.0, True)):
+        joint = [found_as("robot.arm.joint_1.friction.coulomb", factor * torque, "N m")]
+        joint.append(found_as("robot.arm.joint_1.friction.viscous", 1.0, "N m s/rad"))
+        other = found_as("robot.arm.joint_2.friction.coulomb", 1.0, "N m")
+        *own, beside = within_motors([*joint, other], robot)
+        assert beside.identified and all(one.identified != refused for one in own)
+        assert not refused or "far beyond" in own[1].estimate.verdict
+
+
 def test_a_value_outside_its_range_is_refused_with_all_others_of_its_fit(tmp_path: Path) -> None:
     coulomb, viscous = (
-        found_as(f"robot.arm.joint_1.friction.{name}", 99.0 * k, unit)
+        found_as(f"robot.arm.joint_1.friction.{name}", 9999.0 * k, unit)
         for k, name, unit in ((1, "coulomb", "N m"), (0.001, "viscous", "N m s/rad"))
     )
     found = result(*within_ranges((coulomb, viscous, identified("x"))))
     assert list(found.parameters()) == ["robot.robot_id", f"{DELAY}x"] and not found.complete
     verdicts = {found[one.name].estimate.verdict for one in (coulomb, viscous)}
     (verdict,) = verdicts
-    assert "Coulomb torque of joint 1 is 99 N m" in verdict and "outside the range" in verdict and "units" in verdict
+    assert "Coulomb torque of joint 1 is 9999 N m" in verdict and "outside the range" in verdict and "units" in verdict
     write_result(tmp_path, found)
     load_robot(tmp_path / "result.yaml")
 

@@ -145,12 +145,13 @@ def test_a_motion_in_another_unit_than_its_command_is_no_gain(unit, hint):
     assert axis["effective"].identified and axis["effective"].value == pytest.approx(0.15, abs=0.03)
 
 
-def test_motor_temperatures_in_kelvin_are_refused(tmp_path):
+@pytest.mark.parametrize(("factor", "zero"), [(1.0, 273.15), (1.8, 32.0)], ids=["kelvin", "Fahrenheit"])
+def test_motor_temperatures_in_another_unit_are_refused(tmp_path, factor, zero):
     bag = open_bag(write_rows(tmp_path / "bag", heat_rows(truth_of(1), 1, 60.0)))
     motors = recorded_motors(bag, ROBOT, {})
-    kelvin = dataclasses.replace(motors, winding=motors.winding + 273.15)
-    with pytest.raises(IdentificationError, match="convert them if they are in kelvin"):
-        finish_thermal([Taken(0, "bag", kelvin)], ROBOT, lambda number: pytest.fail("not opened again"))
+    other = dataclasses.replace(motors, winding=factor * motors.winding + zero)
+    with pytest.raises(IdentificationError, match="convert them if they are in kelvin or degrees Fahrenheit"):
+        finish_thermal([Taken(0, "bag", other)], ROBOT, lambda number: pytest.fail("not opened again"))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -406,9 +406,16 @@ def test_missing_joints_are_named_with_those_found(bag: Path) -> None:
     with pytest.raises(RecordingError) as caught:
         open_bag(bag).joint_states("/driver/joint_states", ["wheel_joint_fl", "wheel_joint_rl"])
     one_line(caught.value, "got joints wheel_joint_fl", "arm_joint_5", "messages that name wheel_joint_rl")
-    with pytest.raises(RecordingError) as caught:
-        open_bag(bag).joint_states("/driver/joint_states", ["wheel_joint_fl", "arm_joint_1"])
-    one_line(caught.value, "wheel_joint_fl, arm_joint_1 together")
+
+
+def test_joints_of_separate_messages_are_put_together(bag: Path) -> None:
+    joints = ["wheel_joint_fl", "arm_joint_1"]
+    together = open_bag(bag).joint_states("/driver/joint_states", joints)
+    apart = [open_bag(bag).joint_states("/driver/joint_states", [name]) for name in joints]
+    assert 0 < len(together.stamp) <= len(apart[0].stamp) and set(together.stamp) <= set(apart[0].stamp)
+    for k, alone in enumerate(apart):
+        expected = np.interp(together.stamp, alone.stamp, alone.position[:, 0])
+        np.testing.assert_allclose(together.position[:, k], expected)
 
 
 def test_missing_package_says_how_to_get_it(bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,13 +22,13 @@ from youbot_dynamics.files import check_folder, lying_in, write_atomically, writ
 from youbot_dynamics.identification.reading import (
     Opened,
     Options,
+    excess_of_angles,
     find_arm_states,
     find_topic,
     named_topics,
     open_recording,
     times_of,
 )
-from youbot_dynamics.identification.signals import excess_of_angles
 from youbot_dynamics.messages.arm import ArmMessages, Message
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Value, check_names, settings_from_values, settings_table

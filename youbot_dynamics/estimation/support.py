@@ -169,7 +169,7 @@ class SupportModel:
 def _whole_tree(robot: Robot) -> Tree:
     """Floating robot in the frame base_footprint, fingers closed, with the mass and centre of its parameters."""
     file, moving = robot.arm.urdf_file(), robot.arm.tree().joint_names
-    joints = [link.joint for link in read_urdf(file)[1:] if link.joint_type != "fixed"]
+    joints = [link.joint for link in read_urdf(file, tip=robot.arm.tip_link)[1:]]
     locked = [name for name in joints if name not in moving and not name.startswith(_WHEEL)]
     tree = without_fixed_joints(Tree.from_urdf(file, floating_base=True, locked=locked))
     layout, whole = tree.layout, tree.bodies(tree.neutral())
@@ -201,7 +201,8 @@ _SAME_PLACE = 1e-3  # [m]
 
 def supports(robot: Robot) -> bool:
     """Whether the URDF of the arm has the four wheels of a base, whose loads can be estimated."""
-    return sum(link.joint.startswith(_WHEEL) for link in read_urdf(robot.arm.urdf_file())) == len(WHEELS)
+    links = read_urdf(robot.arm.urdf_file(), tip=robot.arm.tip_link)
+    return sum(link.joint.startswith(_WHEEL) for link in links) == len(WHEELS)
 
 
 class SupportEstimator:

@@ -113,7 +113,7 @@ def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0)
 
     Raises:
         ProgramError: the duration is out of range, or the robot has no arm.
-        IdentificationError: a centre beyond the limits of the joints.
+        IdentificationError: a centre beyond the limits of the joints, or a joint whose largest speed is 0.
     """
     _check("--duration", duration, _SHORTEST, _LONGEST, "s")
     if not robot.has_arm:
@@ -123,9 +123,11 @@ def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0)
     n = tree.nv
     middle, room = _arm_room(robot, tree)
     rubbing = np.array([[joint.friction.coulomb, joint.friction.viscous] for joint in joints])
-    motors = [joint.motor for joint in joints]
-    strongest = np.array([motor.current_limit * motor.torque_constant * motor.gear_ratio for motor in motors])
+    strongest = np.array([joint.motor.largest_torque for joint in joints])
     fastest = _SHARE * np.array([limit.velocity for limit in tree.limits])
+    if not np.all(fastest > 0.0):
+        joint, got = tree.joint_names[int(np.argmin(fastest))], '<limit velocity="0"> in the URDF'
+        raise IdentificationError(f"excitation of {joint}", got=got, expected="the largest speed of this joint")
     looked_at = np.arange(0.0, duration, _LOOKED_AT)
     nominal, known = inertial_parameters(tree), uncertainty(tree)
 

@@ -353,7 +353,9 @@ def _link_inertias(bodies: ConsistentInertia, robot: Robot) -> dict[str, Vector]
     def of_links(parameters: Vector, tree: Tree) -> dict[str, Vector]:
         return dict(zip(tree.names, parameters[: OF_BODY * len(tree.names)].reshape(-1, OF_BODY), strict=True))
 
-    whole, alone = robot.arm.tree(), Tree.from_urdf(robot.arm.urdf_file(), root=robot.arm.root_link)
+    arm, rotors = robot.arm, robot.arm.reflected_rotor_inertia()
+    whole = arm.tree()
+    alone = Tree.from_urdf(arm.urdf_file(), root=arm.root_link, tip=arm.tip_link, rotor_inertias=rotors)
     drawn, own = of_links(inertial_parameters(whole), whole), of_links(inertial_parameters(alone), alone)
     return {name: own[name] + values - drawn[name] for name, values in of_links(bodies.parameters, whole).items()}
 

@@ -40,7 +40,7 @@ class Row:
 
     def refused(self, reason: Reason) -> Finding:
         """Finding without a value, for a reason."""
-        return Finding(self, Estimate(self.key, self.unit, np.nan, np.nan, (np.nan, np.nan), reason))
+        return Finding(self, Estimate(self.key, self.unit.split(", ")[0], np.nan, np.nan, (np.nan, np.nan), reason))
 
     def at(self, **of: str) -> Row:
         """The row of one axis, wheel, joint, ..., by its key."""

@@ -14,14 +14,15 @@ from youbot_dynamics.errors import IdentificationError, InputError, RecordingErr
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import (
     ROLES,
-    angles_beyond,
     clocks_apart,
+    excess_of_angles,
     find_arm_states,
     find_odometry,
     find_pose_topic,
     find_topic,
     find_wheel_states,
     listed,
+    new_readings,
     times_of,
 )
 from youbot_dynamics.kinematics import planar
@@ -383,7 +384,6 @@ def text_signals(log: TextLog) -> MotionSignals:
     )
 
 
-_NO_RADIANS = 6.5  # [rad] beyond a joint limit: more than a turn, which a wrong encoder zero cannot explain
 NO_EFFORT = Reason(
     Kind.NOT_MEASURED,
     "the states of the arm have no efforts: use a driver that reports them, such as the youBot driver",
@@ -406,6 +406,7 @@ class RecordedArm:
     torque_commands: tuple[Vector, Vector] | None
     left_out: int  # readings with a missing number in one of their fields
     beyond: float = 0.0  # largest excess of angles over the limits of their joints [rad]
+    repeats: int = 1  # how many times the driver gives each reading, of which `signals` have the first
 
     def refusal(self) -> Reason | None:
         """Why nothing about the arm can be identified, None if something can."""
@@ -429,31 +430,14 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
     sound = np.isfinite(time) & np.all(np.isfinite(states.position) & np.isfinite(states.effort), axis=1)
     left_out = int(np.count_nonzero(~sound))
     sound[sound] = _first_of_each(time[sound])  # as `ArmSignals` does, so that the speeds stay beside them
+    sound[sound], repeats = new_readings(np.hstack([states.position[sound], states.effort[sound]]))
     signals = ArmSignals(time[sound], states.position[sound], states.effort[sound], number)
     torque_commands = None
     topic = find_topic(recording, "arm_torque_commands", chosen)
     if topic is not None:
         commands = recording.joint_states(topic, joints)
         torque_commands = times_of(commands) if time is states.stamp else commands.received, commands.effort
-    return RecordedArm(states.topic, signals, states.velocity[sound], torque_commands, left_out, beyond)
-
-
-def excess_of_angles(thing: str, position: ArrayLike, robot: Robot) -> float:
-    """Largest excess of arm angles (s, n) [rad] over the limits of their joints [rad]; `thing` names them in the error.
-
-    Raises:
-        RecordingError: angles that cannot be radians.
-    """
-    limits = robot.arm.model().tree.limits
-    beyond = angles_beyond(position, [limit.lower for limit in limits], [limit.upper for limit in limits])
-    if beyond > _NO_RADIANS:
-        raise RecordingError(
-            thing,
-            got=f"angles up to {beyond:.4g} beyond the limits of their joints: they look like degrees",
-            expected="angles [rad] with the zeros of the arm's URDF",
-            remedy="record the states of the driver; in a text log write position.JOINT:deg",
-        )
-    return beyond
+    return RecordedArm(states.topic, signals, states.velocity[sound], torque_commands, left_out, beyond, repeats)
 
 
 TRAVEL = 0.03  # [rad] larger than the bristle deflection of a joint

@@ -59,9 +59,10 @@ _DATE = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?)(Z|[+-]\d\d:
 _HEADER_LINES = 1000
 _LONGEST_LINE = 100_000  # characters
 _LONGEST = 9e9  # [s] from the first to the last time and 0; more nanoseconds do not fit into 64 bits
-_LONGEST_PERIOD = 1.5  # [s] between lines on a base: a tracker may write one a second, and most drivers 10 to 500
+_MOTIONS = (*_BASE_ROLES, "position")  # roles that tell a motion
+_LONGEST_PERIOD = 1.5  # [s] between lines on a motion: a tracker may write one a second, and most drivers 10 to 500
 _MOST_REPEATED = 0.5  # share of the lines that repeat the time before them above which it lacks digits
-_FEWEST = 3  # lines on a base, for its period
+_FEWEST = 3  # lines on a motion, for its period
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def _parse_columns(description: str) -> tuple[tuple[_Column, ...], int]:
         if bool(equals) != ("=" in parts[0]) or bool(equals) != bool(header):
             expected = "NAME=HEADER for each column or for none"
             raise RecordingError(thing, got=repr(part), expected=expected, remedy="name the header of every column")
-        if any((column.role, column.channel) == (role, channel) for column in columns):
+        if role != "time" and any((column.role, column.channel) == (role, channel) for column in columns):
             remedy = "skip one of them with _"
             raise RecordingError(thing, got=f"{name} a second time", expected="each name once", remedy=remedy)
         columns.append(_Column(place, role, channel, _factor(name, role, unit), unit, header))
@@ -187,19 +188,20 @@ def read_text_log(path: Path | str, columns: str) -> TextLog:
     Args:
         path: the file.
         columns: ``name[:unit]`` for each column in file order, such as ``time:ms,_,command.x:rad/s,measured.x``. ``_``
-            skips a column. Columns after the last name are not read. ``name=header[:unit]`` finds a column by its name
+            skips a column. Columns after the last name are not read. Several times, as of seconds and nanoseconds, add
+            up. ``name=header[:unit]`` finds a column by its name
             in the header instead. A value without a unit is in SI; ``unit/4096`` and ``-0.5*unit`` scale it.
 
     Raises:
         RecordingError: not a regular file, too large, a description that does not fit the file, an entry that is not a
-            number, a time that does not increase, times beyond 9e9 s, or lines on a base more than 1.5 s apart
+            number, a time that does not increase, times beyond 9e9 s, or lines on a motion more than 1.5 s apart
             without a unit, as milliseconds read as seconds are. The message names file and line or column.
     """
     path = Path(path)
     described, named = _parse_columns(columns)
     content = read_bytes(path, RecordingError, str(path), "a text log", LARGEST)
     layout = _find_data(path, _encoding(content), described, named)
-    values = _load(layout)
+    layout, values = _with_one_time(layout, _load(layout))
     _check_values(layout, values)
     _check_times(layout, values)
     roles: dict[str, dict[str, Vector]] = {role: {} for role in ("time", *_ROLES)}
@@ -267,12 +269,11 @@ def _find_data(path: Path, encoding: str, columns: tuple[_Column, ...], named: i
     placed |= dict.fromkeys((delimiter for delimiter, _ in _FORMATS), () if by_header else columns)
     widest: tuple[int, str] = (0, "")
     heads: list[str] = []
-    below = ""  # why the last line is not data
+    nearest = math.inf, ""  # entries that are not numbers in the line with the fewest, and which is the first
     with path.open(encoding=encoding) as file:
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), "")):
             if len(line) == _LONGEST_LINE:
                 widest = max(widest, (1, f"a line of {_LONGEST_LINE} characters or more"))
-            said = ""
             for delimiter, decimal in _FORMATS:
                 fields = _fields(line, delimiter, decimal)
                 if fields and all(map(_is_number, fields)):
@@ -284,8 +285,8 @@ def _find_data(path: Path, encoding: str, columns: tuple[_Column, ...], named: i
                 wrong = [column for column in found if not _is_value(fields[column.place], column)]
                 if not wrong:
                     return _Layout(path, number, delimiter, decimal, encoding, found)
-                said = said or f", {fields[wrong[0].place]!r} in column {wrong[0].place + 1} of line {number + 1}"
-            below = said or below
+                said = f", {fields[wrong[0].place]!r} in column {wrong[0].place + 1} of line {number + 1}"
+                nearest = min(nearest, (len(wrong), said), key=lambda one: one[0])
             if widest[0] or number >= _HEADER_LINES:
                 break
             heads.append(line)
@@ -296,8 +297,8 @@ def _find_data(path: Path, encoding: str, columns: tuple[_Column, ...], named: i
     names = "numbers below the header" if by_header else f"at least {named} columns, one for each name given"
     raise RecordingError(
         str(path),
-        got=widest[1] or f"no line of numbers{below}",
-        expected=names,
+        got=widest[1] or f"no line of numbers{nearest[1]}",
+        expected=f"{names}; a time in seconds, or as 2026-11-28T14:05:00.25",
         remedy="give at most one name for each column of the file" if widest[0] else "check file and columns",
     )
 
@@ -356,6 +357,15 @@ def _load(layout: _Layout) -> Vector:
     return values
 
 
+def _with_one_time(layout: _Layout, values: Vector) -> tuple[_Layout, Vector]:
+    """The columns with one time, the sum of all, such as those of seconds and nanoseconds of a stamp."""
+    first, *others = (k for k, column in enumerate(layout.columns) if column.role == "time")
+    for k in others:
+        values[:, first] += values[:, k] * layout.columns[k].factor / layout.columns[first].factor
+    columns = tuple(column for k, column in enumerate(layout.columns) if k not in others)
+    return replace(layout, columns=columns), np.delete(values, others, axis=1)
+
+
 def _bad_entry(path: Path, number: int, line: str, got: str) -> RecordingError:
     return RecordingError(
         f"{path} line {number}",
@@ -390,12 +400,12 @@ def _check_values(layout: _Layout, values: Vector) -> None:
 
 
 def _check_times(layout: _Layout, values: Vector) -> None:
-    """Refuse times in another unit: too large for nanoseconds, or too far apart for a base, if none was named."""
+    """Refuse times in another unit: too large for nanoseconds, or too far apart for a motion, if none was named."""
     time = layout.columns[layout.time]
     seconds = values[:, layout.time] * time.factor
     first, last = float(seconds[0]), float(seconds[-1])
-    base = [k for k, column in enumerate(layout.columns) if column.role in _BASE_ROLES]
-    moments = seconds[np.isfinite(values[:, base]).any(axis=1)]
+    motion = [k for k, column in enumerate(layout.columns) if column.role in _MOTIONS]
+    moments = seconds[np.isfinite(values[:, motion]).any(axis=1)]
     named = time.unit or layout.dated
     period = 0.0 if named or len(moments) < _FEWEST else float(np.median(np.diff(moments)))
     if max(0.0, last) - min(0.0, first) > _LONGEST:

@@ -45,12 +45,20 @@ def arm_tree(
         gravity: (3,) in the frame of the root link [m/s2]; it is tilted where the floor is.
 
     Raises:
-        ModelError: a file that is not a URDF, a link that is not in it, a tip that the root does not carry, or inertias
-            that no body can have.
+        ModelError: a file that is not a URDF, a link that is not in it, a tip that the root does not carry, links
+            without any mass, or inertias that no body can have.
     """
     source = urdf_path("youbot.urdf") if urdf is None else urdf
     tree = Tree.from_urdf(source, root=root, tip=tip, rotor_inertias=rotor_inertias, gravity=gravity)
-    return without_fixed_joints(tree)
+    moving = without_fixed_joints(tree)
+    if not np.any(moving.layout.masses):
+        raise ModelError(
+            f"links from {root} to {tip} in the URDF of the arm",
+            got="no mass of any of them",
+            expected="an <inertial> with the mass of each link",
+            remedy="add them: without the weight of the links, the efforts tell nothing of friction",
+        )
+    return moving
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,7 +80,7 @@ class ThermalMotor(MadeOfArguments):
         torque_constant: K [N m/A = V s/rad], positive.
         resistance: R_ref at the reference temperature [Ohm], positive.
         temperature_coefficient: alpha [1/K], not negative; 0.00393 for copper.
-        rotor_inertia: J [kg m^2], positive.
+        rotor_inertia: J [kg m^2]; 0 where it is unknown, then the rotor has no motion of its own.
         rotor_friction: D [N m s/rad], not negative.
         winding_housing_resistance: R_wh [K/W], positive.
         housing_ambient_resistance: R_ha [K/W], positive.
@@ -116,12 +116,11 @@ class ThermalMotor(MadeOfArguments):
 
     def __post_init__(self) -> None:
         """Check the constants and store those of the thermal network, read-only."""
-        not_negative = {"temperature_coefficient": "1/K", "rotor_friction": "N m s/rad"}
+        not_negative = {"temperature_coefficient": "1/K", "rotor_inertia": "kg m^2", "rotor_friction": "N m s/rad"}
         temperatures = ("reference_temperature", "ambient_temperature")
         positive = {
             "torque_constant": "N m/A",
             "resistance": "Ohm",
-            "rotor_inertia": "kg m^2",
             "winding_housing_resistance": "K/W",
             "housing_ambient_resistance": "K/W",
             "winding_time_constant": "s",
@@ -238,6 +237,7 @@ class ThermalMotor(MadeOfArguments):
 
     def _rates(self, state: Vector, current: float, load: float) -> Vector:
         speed, winding, housing = state.tolist()
+        number("rotor_inertia", self.rotor_inertia, "kg m^2", above=0.0)
         friction = self.rotor_friction * speed
         torque = self.torque_constant * current - friction - scalar("load", load)
         heating = heat_network.heat_rates(self.heat_constants, winding, housing, current**2, friction * speed)

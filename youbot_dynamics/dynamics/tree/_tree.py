@@ -26,7 +26,15 @@ from youbot_dynamics.dynamics.tree._bodies import (
     body_poses,
     step_positions,
 )
-from youbot_dynamics.dynamics.tree._layout import FIXED, FLOATING, POSITIONS_OF, Layout, make_layout, parents_first
+from youbot_dynamics.dynamics.tree._layout import (
+    FIXED,
+    FLOATING,
+    POSITIONS_OF,
+    PRISMATIC,
+    Layout,
+    make_layout,
+    parents_first,
+)
 from youbot_dynamics.dynamics.tree._rows import index_of, one_state, state_rows
 from youbot_dynamics.dynamics.tree._straight_line import StraightLine, find_straight_line
 from youbot_dynamics.dynamics.tree._urdf import Limits, read_urdf
@@ -175,6 +183,11 @@ class Tree(MadeOfArguments):
             tuple(link.damping for link in chosen),
             tuple(link.friction for link in chosen),
         )
+
+    @property
+    def slides(self) -> tuple[bool, ...]:
+        """Whether the joint of each body is prismatic."""
+        return tuple(kind == PRISMATIC for kind in self.layout.kinds)
 
     @property
     def is_written_out(self) -> bool:

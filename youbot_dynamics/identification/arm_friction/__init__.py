@@ -12,12 +12,14 @@ from youbot_dynamics.identification.arm_friction._regressors import (
 )
 from youbot_dynamics.identification.arm_friction._rivals import identify_arm_friction
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
+from youbot_dynamics.identification.arm_friction._scale import EffortScale, recorded_effort_scale
 from youbot_dynamics.identification.arm_friction._windows import SLOWEST
 
 __all__ = [
     "ArmFriction",
     "ArmFrictionModel",
     "ConsistentInertia",
+    "EffortScale",
     "LoadFriction",
     "OF_BODY",
     "SLOWEST",
@@ -25,6 +27,7 @@ __all__ = [
     "identify_arm_friction",
     "inertial_parameters",
     "load_friction",
+    "recorded_effort_scale",
     "regressor",
     "uncertainty",
 ]

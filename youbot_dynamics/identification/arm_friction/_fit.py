@@ -80,7 +80,8 @@ class JointFit:
 
     def with_rivals(self, fit: Fit, rivals: Sequence[Rival]) -> JointFit:
         """The fit with what rivals change in its errors; `fit` gives the bounds and the width of the intervals."""
-        unknowns, multiple = (*fit.unknowns, *(_total(total.name) for total in self.totals)), fit.half_width(1.0)
+        unknowns = (*fit.unknowns, *(_total(total.name, total.unit) for total in self.totals))
+        multiple = fit.half_width(1.0)
         estimates, totals = (widened(group, unknowns, rivals, multiple) for group in (self.estimates, self.totals))
         return dataclasses.replace(self, estimates=estimates, totals=totals)
 
@@ -104,8 +105,8 @@ def bounded_values(fit: Fit) -> dict[str, float]:
     return {one.name: one.value for one in fit.estimates}
 
 
-def _total(name: str) -> Unknown:
-    return Unknown(name, "N m", low=0.0)
+def _total(name: str, unit: str) -> Unknown:
+    return Unknown(name, unit, low=0.0)
 
 
 def _total_columns(row: JointRows, speed: float) -> Vector:
@@ -118,10 +119,11 @@ def _total_columns(row: JointRows, speed: float) -> Vector:
     return columns
 
 
-def refused_joint(joint: str, reason: Reason) -> JointFit:
+def refused_joint(joint: str, reason: Reason, model: ArmFrictionModel) -> JointFit:
     """Fit of a joint with every value refused for one reason."""
     units = (("coulomb", "N m"), ("viscous", "N m s/rad"), ("offset", "N m"))
-    estimates = tuple(undetermined(Unknown(f"{joint}_{quantity}", unit), reason) for quantity, unit in units)
+    unknowns = (Unknown(f"{joint}_{quantity}", model.unit(joint, unit)) for quantity, unit in units)
+    estimates = tuple(undetermined(unknown, reason) for unknown in unknowns)
     return JointFit(joint, estimates, math.nan, 0, (math.nan, math.nan))
 
 
@@ -162,7 +164,7 @@ def _joint_fit(fit: Fit, row: JointRows, part: slice, explained: float) -> Joint
 def _total_friction(fit: Fit, row: JointRows, part: slice, speed: float) -> Estimate:
     """Total friction at a speed from coefficients within their bounds; its interval is that without bounds."""
     columns = np.where(np.isfinite(fit.values[part]), _total_columns(row, speed), 0.0)
-    unknown = _total(f"{row.name}_total_at_{speed:.3g}")
+    unknown = _total(f"{row.name}_total_at_{speed:.3g}", fit.unknowns[part.start].unit)
     if not np.any(columns):
         return undetermined(unknown, _CONSTANT)
     matrix = np.zeros((1, len(fit.unknowns)))
@@ -246,20 +248,6 @@ class ArmFriction:
         parameters[self.base.columns] += self.values[: len(self.base.columns)]
         return parameters
 
-    @functools.cached_property
-    def link_factors(self) -> dict[str, tuple[float, float]]:
-        """Factor of the torque of each joint over that of its nominal links, and rms of the latter over the former.
-
-        Sorted by the torque of the nominal links, the largest first; empty without a tree or a fit.
-        """
-        tree = self.model.tree
-        if tree is None:
-            return {}
-        links = inertial_parameters(tree)
-        links[-tree.nv :] = 0.0  # friction of a joint that is fast resembles the inertia of its rotor
-        rows = sorted(self.rows, key=lambda row: -float(np.mean(row.nominal**2)))
-        return {row.name: row.factor_of(row.body @ links) for row in rows}
-
     def modelled(self, k: int) -> tuple[Vector, Vector]:
         """Torque (r,) of the rows of the k-th joint in `rows`, and the half-width (r,) of its 95 % band [N m].
 
@@ -307,8 +295,9 @@ def _with_reference(equations: ArmEquations) -> ArmFriction:
 
 def _solved(equations: ArmEquations, iterations: int = 1) -> ArmFriction:
     """Fit with a number of iterations for the scales."""
-    late, names = 0.0, equations.model.joint_names
-    joints = {name: refused_joint(name, reason) for name, reason in equations.refused.items()}
+    late, model = 0.0, equations.model
+    names = model.joint_names
+    joints = {name: refused_joint(name, reason, model) for name, reason in equations.refused.items()}
     if not equations.rows:
         return ArmFriction(equations, tuple(joints.values()))
     try:
@@ -323,7 +312,7 @@ def _solved(equations: ArmEquations, iterations: int = 1) -> ArmFriction:
             fit = equations.solution()
     except IdentificationError as problem:
         reason = Reason(Kind.TOO_LITTLE_DATA, f"only {problem.got}; needed: {problem.expected}")
-        return ArmFriction(equations, tuple(joints.get(name) or refused_joint(name, reason) for name in names))
+        return ArmFriction(equations, tuple(joints.get(name) or refused_joint(name, reason, model) for name in names))
     found = ArmFriction(equations, (), fit, fit.estimates[equations.bodies], late)
     for k, row in enumerate(equations.rows):
         explained = row.explained(equations.table(k) @ found.values)

@@ -37,6 +37,7 @@ from youbot_dynamics.identification.least_squares import (
     admitted,
     strength,
     values_of,
+    widened,
 )
 from youbot_dynamics.identification.signals import ArmSignals
 
@@ -178,7 +179,7 @@ def _with_window_errors(found: ArmFriction, other: ArmFriction, reason: Reason |
     joints, rows = [], {row.name: row for row in other.rows}
     for joint in found.joints:
         if other.fit is None or joint.name not in rows:  # refused by the other fit
-            refused = None if reason is None or not joint.windows else refused_joint(joint.name, reason)
+            refused = None if reason is None or not joint.windows else refused_joint(joint.name, reason, found.model)
             joints.append(refused or other[joint.name])
             continue
         rival = Rival(reason, joint.changes_to(bounded_values(other.fit), rows[joint.name]))
@@ -189,8 +190,9 @@ def _with_window_errors(found: ArmFriction, other: ArmFriction, reason: Reason |
 def _with_shape_errors(found: ArmFriction) -> ArmFriction:
     """The fit with the error of the friction law itself, where the torques contradict that law.
 
-    The fit is repeated with one more term for each joint: a power of its speed, a drift of its friction, or a delay of
-    its efforts that differs from that of the others. Each that the data show is a rival.
+    The fit is repeated with one more term for each joint: a power of its speed, viscous friction that differs by
+    direction, a drift of its friction, or a delay of its efforts that differs from that of the others. Each that the
+    data show is a rival.
     """
     equations, rows = found.equations, found.rows
     if found.fit is None:
@@ -199,6 +201,7 @@ def _with_shape_errors(found: ArmFriction) -> ArmFriction:
     own = dataclasses.replace(equations, scaled=(*equations.scaled[:-1], False) if equations.scaled else ())
     try:
         late = own.solution([-row.slew for row in rows])
+        by_direction = equations.solution([row.by_direction() for row in rows])
         powers = {power: equations.solution([row.power(power) for row in rows]) for power in POWERS}
         drifts = {part: equations.solution([row.drift(part) for row in rows]) for part in PARTS[:2]}
     except IdentificationError:  # too short for more unknowns
@@ -211,10 +214,19 @@ def _with_shape_errors(found: ArmFriction) -> ArmFriction:
         if not found.late and abs(delay) > max(_ALIKE, SIGNIFICANT * late[term].standard_error):
             rivals.append(_late_rival(joint, row, late, delay))
         rivals += admitted([_power_rival(joint, row, other, power) for power, other in powers.items()])
-        drifting = [_drift_rival(joint, other, part) for part, other in drifts.items()]
-        rivals += [rival for rival in drifting if rival.strength > SIGNIFICANT]
+        single = [_drift_rival(joint, other, part) for part, other in drifts.items()]
+        single += [_direction_rival(joint, row, by_direction), _offset_rival(joint)]
+        rivals += [rival for rival in single if rival.strength > SIGNIFICANT]
         joints[row.joint] = joint.with_rivals(found.fit, rivals)
-    return dataclasses.replace(found, joints=tuple(joints))
+    inertial = found.inertial
+    if strength(by_direction, [further_term(row.name) for row in rows]) > SIGNIFICANT:
+        values, reason = (
+            values_of(by_direction),
+            Reason(Kind.OTHER_EXPLANATION, "viscous friction differs by direction"),
+        )
+        rival = Rival(reason, {one.name: values[one.name] - one.value for one in inertial})
+        inertial = widened(inertial, found.fit.unknowns, [rival], found.fit.half_width(1.0))
+    return dataclasses.replace(found, joints=tuple(joints), inertial=inertial)
 
 
 def _power_rival(joint: JointFit, row: JointRows, other: Fit, exponent: float) -> Rival:
@@ -228,6 +240,31 @@ def _power_rival(joint: JointFit, row: JointRows, other: Fit, exponent: float) -
     )
     changes = joint.changes_to(values_of(other), row, lambda speed: coefficient * speed**exponent)
     return Rival(reason, changes, strength(other, [term]))
+
+
+def _direction_rival(joint: JointFit, row: JointRows, other: Fit) -> Rival:
+    """Viscous friction that differs by direction: the interval then contains that of both."""
+    values, changes = values_of(other), joint.changes_to(values_of(other), row)
+    mean, half = values[f"{joint.name}_viscous"], values[further_term(joint.name)]
+    both = f"{mean + half:.3g} {joint['viscous'].unit} while the angle grows, {mean - half:.3g} while it falls"
+    text = f"viscous friction differs by direction: {both}; the robot has one value for both"
+    reason = Reason(Kind.OTHER_EXPLANATION, text)
+    speeds = {f"{joint.name}_viscous": 1.0}
+    speeds |= {total.name: speed for total, speed in zip(joint.totals, joint.total_speeds, strict=True)}
+    changes |= {name: abs(changes[name]) + abs(half) * speed for name, speed in speeds.items()}
+    return Rival(reason, changes, strength(other, [further_term(joint.name)]))
+
+
+def _offset_rival(joint: JointFit) -> Rival:
+    """A constant of the efforts is no error of theirs, but half the difference of Coulomb friction by direction."""
+    offset, mean = joint["offset"], joint["coulomb"].value
+    reason = Reason(
+        Kind.OTHER_EXPLANATION,
+        f"Coulomb friction may differ by direction: {mean + offset.value:.3g} {offset.unit} while the angle grows, "
+        f"{mean - offset.value:.3g} while it falls; or the efforts have an offset of {offset.value:.2g} {offset.unit}",
+    )
+    changes = {one.name: offset.value for one in (joint["coulomb"], *joint.totals)}
+    return Rival(reason, changes, abs(offset.value) / offset.standard_error if offset.identified else 0.0)
 
 
 def _late_rival(joint: JointFit, row: JointRows, other: Fit, delay: float) -> Rival:

@@ -30,6 +30,11 @@ ZERO_EFFORT = Reason(
     Kind.NOT_MEASURED,
     "every effort of this joint is exactly 0: it was not driven, or its driver does not measure efforts",
 )
+UNSIGNED = Reason(
+    Kind.WRONG_SIGNALS,
+    "the efforts never change their sign, although joints move both ways and their links pull both ways: these are "
+    "magnitudes; record them with their sign",
+)
 STOOD = Reason(
     Kind.NOT_EXCITED,
     "the joint never slid: it was at rest, moved too slowly, or reversed all the time; "
@@ -39,6 +44,8 @@ STOOD = Reason(
 # Smallest relative variation of the speed in one direction that separates Coulomb from viscous friction.
 _LEAST_VARIATION = 0.15
 _LEAST_REVERSE_SHARE = 0.1  # share of the windows that must slide in the other direction
+_NO_TORQUE = 1e-9  # [N m] below any reading
+_WEIGHED = 0.5  # least mean torque of the links, over that of efforts of one sign, that may be the weight behind it
 _WEIGHT_SHARE = 0.95  # share of a constant not explained by the bodies below which weight may replace friction
 _OFFSET_SHARE = 0.3  # share of a constant not explained by weight and friction that an offset needs
 
@@ -47,6 +54,10 @@ _OFFSET_SHARE = 0.3  # share of a constant not explained by weight and friction 
 PARTS = ("coulomb", "viscous", "stribeck", "offset", "bend")
 # Nodes in a window, -1 to 1, and weights of a quadrature for means with the weight of `_windows`, (1 - x^2)^2
 _NODES, _NODE_WEIGHTS = roots_gegenbauer(5, 2.5)
+
+
+# Units of joints that slide by those of joints that turn
+_OF_SLIDING = {"N m": "N", "N m s/rad": "N s/m", "N m/rad": "N/m"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +72,11 @@ class ArmFrictionModel:
     weighed: bool = True
     half_width: float = HALF_WIDTH  # largest half-width of the windows [s], see `arm_windows`
     stribeck_speeds: tuple[float, ...] = ()  # (n,) v_s of the Stribeck curve of each joint [rad/s], 0 for none
+
+    def unit(self, joint: str, unit: str) -> str:
+        """Unit of a quantity of a joint by its name: that of a joint that turns, or of one that slides."""
+        slides = self.tree is not None and self.tree.slides[self.joint_names.index(joint)]
+        return _OF_SLIDING.get(unit, unit) if slides else unit
 
     def stribeck_speed(self, joint: int) -> float:
         """v_s of a joint [rad/s], 0 if its Coulomb torque does not depend on the speed."""
@@ -117,6 +133,18 @@ class JointRows:
         return float(np.std(magnitude)) < _LEAST_VARIATION * float(np.mean(magnitude))
 
     @property
+    def one_sign(self) -> bool:
+        """Whether its efforts never change their sign."""
+        return not (np.any(self.torque > 0.0) and np.any(self.torque < 0.0))
+
+    @property
+    def unsigned(self) -> bool:
+        """Whether its efforts never change their sign although neither motion nor weight has one sign."""
+        rising = np.mean([self.speed > 0.0, self.nominal > 0.0], axis=1)
+        both = bool(np.all(np.minimum(rising, 1.0 - rising) >= _LEAST_REVERSE_SHARE))
+        return self.one_sign and both and abs(np.mean(self.nominal)) < _WEIGHED * abs(np.mean(self.torque))
+
+    @property
     def hidden_by_weight(self) -> bool:
         """Whether the joint slid in one direction only, so that the bodies can replace friction."""
         backward = float(np.mean(self.speed < 0.0))
@@ -157,6 +185,10 @@ class JointRows:
         column: Vector = np.sign(self.speed) * (_NODE_WEIGHTS / _NODE_WEIGHTS.sum() @ speeds**exponent)
         return column
 
+    def by_direction(self) -> Vector:
+        """Column (r,) of |v|: half the difference of viscous friction by direction; 0 if there is only one speed."""
+        return np.abs(self.speed) * (not self.one_speed)
+
     def progress(self) -> Vector:
         """Time (r,) in each recording, from 0 at the first of its rows to 1 at the last."""
         progress = np.zeros(len(self.time))
@@ -183,16 +215,17 @@ class JointRows:
         return 1.0 - float(residual @ residual) / power if power > 0.0 else math.nan
 
     def factor_of(self, links: Vector) -> tuple[float, float]:
-        """Factor k of the torque over `links` (r,) [N m], and the rms of `links` over that of the torque.
+        """Factor k of the torque over `links` (r,) [N m], and the rms of what tells it over that of the torque.
 
-        torque = k links + a sign(v) + b v + c by least squares. Each joint stands for itself, so that k holds where the
-        efforts are in a unit that is far off. k is NaN if the links did not move.
+        torque = k links + a sign(v) + b v + c by least squares; what a, b and c explain of the links tells nothing of
+        k. Each joint stands for itself, so that k holds where the efforts are in a unit that is far off. k is NaN if
+        the links did not move.
         """
         friction = dataclasses.replace(self, offset=True).friction()
         others = np.linalg.qr(friction[:, [PARTS.index(part) for part in ("coulomb", "viscous", "offset")]])[0]
         moved = links - others @ (others.T @ links)
         power, torque = float(moved @ moved), float(np.linalg.norm(self.torque))
-        ratio = float(np.linalg.norm(links)) / torque if torque > 0.0 else math.inf
+        ratio = math.sqrt(power) / torque if torque > 0.0 else math.inf
         return float(moved @ self.torque) / power if power > 0.0 else math.nan, ratio
 
 
@@ -244,6 +277,16 @@ class ArmEquations:
     def readings(self) -> slice:
         """Places of the scale of each joint's efforts less 1, then of their delay [s]."""
         return slice(self.bodies.stop, self.bodies.stop + len(self.scaled))
+
+    def link_factors(self) -> dict[str, tuple[float, float]]:
+        """`JointRows.factor_of` the nominal links, of each joint, that of the largest first; empty without a tree."""
+        tree = self.model.tree
+        if tree is None:
+            return {}
+        links = inertial_parameters(tree)
+        links[-tree.nv :] = 0.0  # friction of a joint that is fast resembles the inertia of its rotor
+        rows = sorted(self.rows, key=lambda row: -float(np.mean(row.nominal**2)))
+        return {row.name: row.factor_of(row.body @ links) for row in rows}
 
     def friction(self, k: int) -> slice:
         """Places of PARTS of the k-th joint."""
@@ -307,12 +350,13 @@ class ArmEquations:
             parts = ("sin", "cos") if self.model.weighed else ()
             unknowns += [Unknown(f"{weight}_{part}", "N m", resolution=0.02, whole=weight) for part in parts]
         for name in names:
+            torque, per_speed = (self.model.unit(name, unit) for unit in ("N m", "N m s/rad"))
             unknowns += [
-                Unknown(f"{name}_coulomb", "N m", low=0.0, resolution=0.01, whole=name),
-                Unknown(f"{name}_viscous", "N m s/rad", low=0.0, resolution=0.02, whole=name),
-                Unknown(f"{name}_stribeck", "N m", low=0.0, resolution=0.02, unexcited=_NO_STRIBECK, whole=name),
-                Unknown(f"{name}_offset", "N m", resolution=0.05, unexcited=_HIDDEN, whole=name, beside=True),
-                Unknown(f"{name}_bend", "N m", unexcited=_NO_STRIBECK),
+                Unknown(f"{name}_coulomb", torque, low=0.0, resolution=0.01, whole=name),
+                Unknown(f"{name}_viscous", per_speed, low=0.0, resolution=0.02, whole=name),
+                Unknown(f"{name}_stribeck", torque, low=0.0, resolution=0.02, unexcited=_NO_STRIBECK, whole=name),
+                Unknown(f"{name}_offset", torque, resolution=0.05, unexcited=_HIDDEN, whole=name, beside=True),
+                Unknown(f"{name}_bend", torque, unexcited=_NO_STRIBECK),
             ]
         return unknowns
 
@@ -366,7 +410,9 @@ def arm_equations(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> 
         body, nominal, states = bodies[:, :-1], bodies[:, -1], (speed, spread, torque, slew)
         free, curve = np.arange(body.shape[1]), model.stribeck_speed(j)
         rows.append(JointRows(j, name, time, recording, body, nominal, *states, nominal, free, curve))
-    return _with_bodies(ArmEquations(model, tuple(rows), refused))
+    if any(row.unsigned for row in rows):
+        refused |= {row.name: UNSIGNED for row in rows if row.one_sign}
+    return _with_bodies(ArmEquations(model, tuple(row for row in rows if row.name not in refused), refused))
 
 
 def _refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], joint: int) -> Reason | None:
@@ -374,7 +420,7 @@ def _refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], jo
     torques = [signals.torque[:, joint] for signals in recordings if len(signals.time)]
     if not torques:
         return NO_EFFORT
-    if not any(np.any(torque) for torque in torques):
+    if not any(np.any(np.abs(torque) > _NO_TORQUE) for torque in torques):
         return ZERO_EFFORT
     return None if any(np.any(window.sliding[:, joint]) for window in windows) else STOOD
 

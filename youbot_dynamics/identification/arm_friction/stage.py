@@ -15,6 +15,7 @@ from youbot_dynamics.identification.arm_friction._load import load_friction
 from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._rivals import identify_arm_friction
 from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
+from youbot_dynamics.identification.arm_friction._scale import EffortScale, effort_scale
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay, torque_starts
 from youbot_dynamics.identification.finding import BODIES, Correlation, Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, too_little
@@ -26,26 +27,22 @@ from youbot_dynamics.robot import Robot
 STAGE = "arm_friction"
 
 FINDINGS = Table(
-    Row("robot.arm.{joint}.friction.coulomb", "N m", "Coulomb torque of {joint}"),
-    Row("robot.arm.{joint}.friction.viscous", "N m s/rad", "viscous friction of {joint}"),
-    Row("robot.arm.{joint}.friction.sigma0", "N m/rad", "stiffness of the bristles of {joint}"),
-    Row("robot.arm.{joint}.friction.sigma1", "N m s/rad", "damping of the bristles of {joint}"),
-    Row("arm.{joint}.friction.stribeck", "N m", "extra friction of {joint} at low speed"),
-    Row("arm.{joint}.friction.offset", "N m", "offset of the efforts of {joint}"),
-    Row("arm.{joint}.friction.total_at_{speed}", "N m", "friction of {joint} at {speed} rad/s"),
+    Row("robot.arm.{joint}.friction.coulomb", "N m, N", "Coulomb torque of {joint}"),
+    Row("robot.arm.{joint}.friction.viscous", "N m s/rad, N s/m", "viscous friction of {joint}"),
+    Row("robot.arm.{joint}.friction.sigma0", "N m/rad, N/m", "stiffness of the bristles of {joint}"),
+    Row("robot.arm.{joint}.friction.sigma1", "N m s/rad, N s/m", "damping of the bristles of {joint}"),
+    Row("arm.{joint}.friction.stribeck", "N m, N", "extra friction of {joint} at low speed"),
+    Row("arm.{joint}.friction.offset", "N m, N", "offset of the efforts of {joint}"),
+    Row("arm.{joint}.friction.total_at_{speed}", "N m, N", "friction of {joint} at {speed} rad/s"),
     Row("arm.{joint}.friction.load_coefficient", "1", "friction of {joint} over its load"),
-    Row("arm.{joint}.friction.unloaded_coulomb", "N m", "Coulomb torque of {joint} without load"),
+    Row("arm.{joint}.friction.unloaded_coulomb", "N m, N", "Coulomb torque of {joint} without load"),
     Row("arm.{joint}.torque_delay", "s", "delay from torque to motion of {joint}"),
     Row("arm.bodies.{parameter}_change", "kg, kg m, kg m2", "change of {parameter} from the robot file"),
 )
 _FEWEST_FOR_BODIES = 200  # windows, 20 s of one joint sliding
-# Factors between the efforts and the torques of the links in the robot file: beyond the first no load or scatter of
-# torque constants explains the efforts, beyond the second the friction of the joint is refused.
-_SUSPECT, _WRONG = 1.8, 3.0
-# Share of a joint's torque that the links must cause to show its factor. It is 0.8 to 1 of joints that lift weight and
-# below 0.1 of others; of efforts without weight, as where a controller compensates it, at most 0.25.
-_LIFTED = 0.5
-_HEAVY = 0.3  # rms torque of the links in the robot file over that of the efforts, from which efforts must show weight
+# Coulomb friction over the largest torque of the motor above which efforts have another unit; the data of a motor may
+# be those of a similar one.
+_MOST_FRICTION = 3.0
 _LEAST_EXPLAINED = 0.9  # share of a joint's torques below which the bodies are suspect; 0.94 to 0.99 on real arms
 
 
@@ -99,15 +96,16 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         Finding(FINDINGS.row(estimate.name), estimate, 0 if identification.fit is None else identification.fit.rows)
         for estimate in identification.inertial
     ]
-    findings = _without_wrong_efforts(identification, findings)
+    relative = {joint: 1.0 + one.value for joint, one in _scales(identification).items() if math.isfinite(one.value)}
+    scale = effort_scale(identification.equations, relative)
+    findings = [replace(one, estimate=_in_own_unit(one, identification.model)) for one in findings]
+    findings = within_motors(scale.judged(findings), robot)
     bodies = None
     if identification.fit is not None:
         notes += [_efforts(identification)] if identification.readings else []
         if max(len(row.time) for row in identification.rows) < _FEWEST_FOR_BODIES:
             notes.append(f"bodies of the arm were not identified: no joint slid for {_FEWEST_FOR_BODIES // 10} s")
-        elif _wrong(_effort_scales(identification)[0]) or (
-            _weightless(identification) and not _lifting(identification)
-        ):
+        elif not scale.gives_bodies:
             notes.append(
                 "bodies of the arm were not identified: the efforts do not fit the robot file, see the warnings"
             )
@@ -125,7 +123,10 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         fits=_curves(identification),
         # That of the bodies would fill a page.
         correlations=Correlation.of_fit("Friction of the arm", identification.fit, len(identification.inertial)),
-        warnings=(*_wrong_scales(identification), *(warning for recording in used for warning in _warnings(recording))),
+        warnings=(
+            *_wrong_scales(identification, scale),
+            *(text for recording in used for text in _warnings(recording)),
+        ),
         notes=tuple(notes),
         products={} if bodies is None else {BODIES: bodies},
     )
@@ -144,6 +145,26 @@ def _joint_findings(fitted: JointFit, joint: str) -> list[Finding]:
         Finding(FINDINGS.row(estimate.name, joint), estimate, fitted.windows, valid, details)
         for estimate in (*fitted.estimates, *fitted.totals)
     ]
+
+
+def within_motors(findings: Sequence[Finding], robot: Robot) -> list[Finding]:
+    """The findings with those of a joint refused whose friction is far beyond the torque of its motor."""
+    checked = list(findings)
+    for coulomb in (one for one in findings if one.identified and one.row.key == "coulomb"):
+        joint, friction = coulomb.row.of["joint"], coulomb.estimate.value
+        torque = robot.arm.joints[int(joint.removeprefix("joint_")) - 1].motor.largest_torque
+        if friction > _MOST_FRICTION * torque:
+            unit = coulomb.estimate.unit
+            text = f"{friction:.4g} {unit} of Coulomb friction are far beyond the {torque:.3g} {unit} of the motor"
+            reason = Reason(Kind.WRONG_SIGNALS, f"{text}: check the unit of the efforts, and the values of the motor")
+            checked = [one.refused(reason) if one.row.of.get("joint") == joint else one for one in checked]
+    return checked
+
+
+def _in_own_unit(finding: Finding, model: ArmFrictionModel) -> Estimate:
+    """The estimate in the unit of its joint, which may slide."""
+    estimate, joint = finding.estimate, finding.row.of.get("joint", "")
+    return replace(estimate, unit=model.unit(joint, estimate.unit)) if joint else estimate
 
 
 def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Finding]:
@@ -181,15 +202,14 @@ def _efforts(identification: ArmFriction) -> str:
     return f"efforts, relative to those of the joint with the largest: {', '.join(deviations) or 'nothing is known'}"
 
 
-def _wrong_scales(identification: ArmFriction) -> list[str]:
+def _wrong_scales(identification: ArmFriction, scale: EffortScale) -> list[str]:
     """Warnings of efforts that the bodies of the robot file do not explain."""
-    scale, _ = _effort_scales(identification)
     whole = (
-        f"the efforts show {scale:.3g} times the weight and inertia of the links in the robot file: friction is wrong "
-        "by the same factor if they are in another unit than N m, or a torque constant or gear ratio is wrong; or the "
-        "arm carried a load, or its joints have another order"
+        f"the efforts show {scale.overall:.3g} times the weight and inertia of the links in the robot file: "
+        "friction is wrong by the same factor if they are in another unit than N m, or a torque constant or gear ratio "
+        "is wrong; or the arm carried a load, or its joints have another order"
     )
-    if _wrong(scale):
+    if scale.wrong:
         return [whole]
     warnings = [
         f"efforts of {joint} are {100.0 * relative.value:+.0f} % off, relative to those of the joint with the largest: "
@@ -197,12 +217,13 @@ def _wrong_scales(identification: ArmFriction) -> list[str]:
         for joint, relative in _scales(identification).items()
         if abs(relative.value) > FAR
     ]
-    if not 1.0 / _SUSPECT < scale < _SUSPECT:
+    if scale.suspect:
         warnings.append(whole)
-    if weightless := _weightless(identification):
+    if scale.weightless:
         warnings.append(
-            f"the efforts of {', '.join(weightless)} do not show the weight of the links in the robot file: check the "
-            "order of joints and efforts, and that the driver reports whole torques, without compensation of the weight"
+            f"the efforts of {', '.join(scale.weightless)} do not show the weight of the links in the robot file: "
+            "check the order of joints and efforts, and that the driver reports whole torques, without compensation of "
+            "the weight"
         )
     warnings += [
         f"bodies and friction explain only {max(joint.explained, 0.0):.0%} of the torques of {joint.name}: check the "
@@ -211,62 +232,6 @@ def _wrong_scales(identification: ArmFriction) -> list[str]:
         if identification.base is not None and joint.explained < _LEAST_EXPLAINED
     ]
     return warnings
-
-
-def _lifting(identification: ArmFriction) -> dict[str, float]:
-    """Factors of the efforts over the torques of the nominal links, of joints that show it; the largest load first."""
-    factors = identification.link_factors.items()
-    return {name: factor for name, (factor, ratio) in factors if abs(factor) * ratio > _LIFTED}
-
-
-def _weightless(identification: ArmFriction) -> list[str]:
-    """Joints that do not show the weight of their links, although they should."""
-    factors = identification.link_factors.items()
-    return [
-        name for name, (factor, ratio) in factors if ratio > _HEAVY and abs(factor) < min(1.0 / _WRONG, _LIFTED / ratio)
-    ]
-
-
-def _effort_scales(identification: ArmFriction) -> tuple[float, dict[str, float]]:
-    """Scale of all efforts over those that the nominal links need, and of each joint's; 1 where nothing shows it.
-
-    If all joints that lift weight are far off in one direction, all have the scale of the largest load: the fit, which
-    begins at the nominal links, then says nothing of scales relative to each other. If some joints lift weight, the
-    scale of one that should and does not is its own factor, near 0: it is exchanged with another.
-    """
-    lifting = _lifting(identification)
-    scales = dict.fromkeys(identification.model.joint_names, 1.0)
-    if not lifting:
-        return 1.0, scales
-    largest, scale = next(iter(lifting.items()))
-    if min(lifting.values()) > _WRONG or max(lifting.values()) < 1.0 / _WRONG:
-        return scale, dict.fromkeys(scales, scale)
-    found = _scales(identification).items()
-    relative = {joint: 1.0 + one.value for joint, one in found if math.isfinite(one.value)}
-    overall = scale / relative.get(largest, 1.0)
-    scales = {name: overall * relative.get(name, 1.0) for name in scales}
-    return overall, scales | {name: identification.link_factors[name][0] for name in _weightless(identification)}
-
-
-def _without_wrong_efforts(identification: ArmFriction, findings: Sequence[Finding]) -> list[Finding]:
-    """The findings with those of joints refused whose efforts are `_WRONG` times too large or too small."""
-    (_, scales), checked = _effort_scales(identification), []
-    for finding in findings:
-        scale = scales.get(finding.row.of.get("joint", ""), 1.0)
-        # A time is right in any unit of the efforts.
-        if finding.identified and finding.row.unit != "s" and _wrong(scale):
-            reason = Reason(
-                Kind.WRONG_SIGNALS,
-                f"the efforts are {scale:.2g} times what the links in the robot file need: check their "
-                "unit and order, the torque constant and gear ratio, the masses of the links, and the load",
-            )
-            finding = finding.refused(reason)
-        checked.append(finding)
-    return checked
-
-
-def _wrong(scale: float) -> bool:
-    return not 1.0 / _WRONG < scale < _WRONG
 
 
 def _curves(identification: ArmFriction) -> tuple[FitCurve, ...]:
@@ -303,6 +268,11 @@ def _warnings(recording: Taken) -> list[str]:
     if arm.left_out:
         warnings.append(
             f"{recording.name}: {arm.left_out} readings of {arm.topic} left out: a value in them is not a number"
+        )
+    if arm.repeats > 1:
+        warnings.append(
+            f"{recording.name}: each reading of {arm.topic} comes {arm.repeats} times, as from a driver that publishes "
+            "faster than it reads: the first of each is used"
         )
     if arm.beyond:
         warnings.append(

@@ -189,10 +189,12 @@ def _check_found(
             raise _explained(lacking[name], extracted)
     if not only and not any(finding.identified for stage in stages for finding in stage.findings):
         # Every drive should determine the delay, of the wheels or of a base without them: the first error to correct.
-        if "delay" in lacking and "body" in lacking:
-            raise _explained(_either(lacking["body"], lacking["delay"]), extracted)
-        if "delay" in lacking and not any(stage.stage == "body" and stage.findings for stage in stages):
-            raise _explained(lacking["delay"], extracted)
+        # What a body or an arm in motion lacks is told by its findings.
+        moved = (stage.findings and not stage.missing for stage in stages if stage.stage in ("body", "arm_friction"))
+        if "delay" in lacking and not any(moved):
+            raise _explained(
+                _either(lacking["body"], lacking["delay"]) if "body" in lacking else lacking["delay"], extracted
+            )
         if all(stage.missing for stage in stages):
             raise IdentificationError("recordings", got="; ".join(stage.missing for stage in stages))
 

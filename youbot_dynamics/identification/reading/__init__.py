@@ -1,13 +1,12 @@
 """A recording for the stages: opened and numbered, with topics found and units, clocks and stamps checked."""
 
 from youbot_dynamics.identification.reading._choices import refused_choices
-from youbot_dynamics.identification.reading._clock import ONE_WAY, clocks_apart
+from youbot_dynamics.identification.reading._clock import ONE_WAY, clocks_apart, new_readings
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
     Opened,
     Options,
     Source,
-    angles_beyond,
     find_arm_states,
     find_odometry,
     find_pose_topic,
@@ -20,7 +19,7 @@ from youbot_dynamics.identification.reading._opened import (
     speed_ratio,
     times_of,
 )
-from youbot_dynamics.identification.reading._quality import look_at
+from youbot_dynamics.identification.reading._quality import excess_of_angles, look_at
 
 __all__ = [
     "ONE_WAY",
@@ -28,8 +27,8 @@ __all__ = [
     "Options",
     "ROLES",
     "Source",
-    "angles_beyond",
     "clocks_apart",
+    "excess_of_angles",
     "find_arm_states",
     "find_odometry",
     "find_pose_topic",
@@ -38,6 +37,7 @@ __all__ = [
     "find_wheel_states",
     "listed",
     "look_at",
+    "new_readings",
     "open_recording",
     "positions_in_degrees",
     "refused_choices",

@@ -9,7 +9,7 @@ from math import isfinite, nan, sqrt
 import numpy as np
 from scipy.special import ndtri
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Flags, Vector
 from youbot_dynamics.identification.least_squares import CONFIDENCE
 
 _ROUNDING = 0.01  # [s] by which stamps of a synchronised clock may be later than the reception
@@ -21,6 +21,7 @@ _SHORT = 0.5  # share of the usual step; a regular sender has no shorter steps
 _MANY = 0.1  # share of the steps that counts as many
 _ALTERNATING = -0.8  # correlation of a step with the next; independent jitter of the stamps gives -0.5
 _UNEVEN = 0.05  # spread of the steps over their mean
+_REPEATED_ALIKE = 0.8  # share of the readings that must be repeated equally often
 
 
 def rhythm(stamps: Vector, jumps: Sequence[int]) -> tuple[float, int, tuple[str, ...]]:
@@ -330,3 +331,16 @@ def clocks_apart(stamps: Sequence[Vector], received: Sequence[Vector]) -> float:
     early = max(0.0, -min(offsets)) if len(offsets) == 2 and max(offsets) > -_ROUNDING else 0.0
     late = max(offsets) - min(offsets) if len(offsets) == 2 else 0.0
     return max(moving, early, late if late > _LONGEST_TRAVEL else 0.0)
+
+
+def new_readings(readings: Vector) -> tuple[Flags, int]:
+    """Which readings (s, k) are new, and how often each is given; all and 1 if most are not repeated equally often.
+
+    A driver that publishes faster than it reads repeats its readings with new stamps: motion in steps.
+    """
+    fresh = np.concatenate([[True], np.any(np.diff(readings, axis=0) != 0.0, axis=1)])[: len(readings)]
+    lengths = np.diff(np.flatnonzero(fresh))
+    often = int(np.median(lengths)) if len(lengths) else 1
+    if often < 2 or np.mean(lengths == often) < _REPEATED_ALIKE:
+        return np.ones(len(readings), dtype=bool), 1
+    return fresh, often

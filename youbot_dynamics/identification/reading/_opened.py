@@ -307,7 +307,7 @@ def _with_joints(recording: Recording, topic: str) -> str:
 
 
 def _names(recording: Recording, topic: str, joints: tuple[str, ...]) -> bool:
-    return any(set(joints) <= set(names) for names in recording.joint_names(topic))
+    return set(joints) <= {name for names in recording.joint_names(topic) for name in names}
 
 
 def times_of(states: JointSeries) -> Vector:

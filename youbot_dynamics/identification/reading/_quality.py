@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.errors import RecordingError, YoubotDynamicsError
 from youbot_dynamics.identification.reading._clock import check_clock
 from youbot_dynamics.identification.reading._opened import (
     Opened,
+    angles_beyond,
     find_arm_states,
     find_odometry,
     find_topic,
@@ -35,6 +37,7 @@ _LONGEST_DELAY = 1.0  # [s] tried
 _FEWEST_WINDOWS = 50
 _FOLLOWS = 0.7  # correlation with the command of a wheel that follows it: 0.8 to 1.0 on twins and real robots
 _CLEAR = 0.2  # by which the correlation with the command of another wheel must be larger
+_NO_RADIANS = 6.5  # [rad] beyond a joint limit: more than a turn, which a wrong encoder zero cannot explain
 _COMMANDED = 0.5  # [rad/s] command below which friction may hold the wheels
 _UNLIKE = 20.0  # factor between commanded and measured speed that neither slip nor wheel radius explains
 
@@ -233,3 +236,21 @@ def _of_units(states: JointSeries, position_sign: Vector, velocity_sign: Vector)
             joints_with.setdefault(words, []).append(f"{name} {ratio:.4g}")
     for words, joints in joints_with.items():
         yield f"{states.topic}: {words}; d(position)/dt over velocity: {', '.join(joints)}"
+
+
+def excess_of_angles(thing: str, position: ArrayLike, robot: Robot) -> float:
+    """Largest excess of arm angles (s, n) [rad] over the limits of their joints [rad]; `thing` names them in the error.
+
+    Raises:
+        RecordingError: angles that cannot be radians.
+    """
+    limits = robot.arm.model().tree.limits
+    beyond = angles_beyond(position, [limit.lower for limit in limits], [limit.upper for limit in limits])
+    if beyond > _NO_RADIANS:
+        raise RecordingError(
+            thing,
+            got=f"angles up to {beyond:.4g} beyond the limits of their joints: they look like degrees",
+            expected="angles [rad] with the zeros of the arm's URDF",
+            remedy="record the states of the driver; in a text log write position.JOINT:deg",
+        )
+    return beyond

@@ -56,6 +56,11 @@ EXPLAINS = 0.5  # R^2 below which the values of a model are meaningless
 # Standard deviations of errors that do not average out, both chosen.
 GAIN = 0.01  # relative, of a current or voltage sensor
 _SPEED_LAG = 5e-3  # of the speed behind voltage and current, such as of a filter [s]
+_LARGEST_SPEED_ERROR = 0.15  # share of the speeds above which R and K are unknown; R was 10 % off at 0.26
+_TOO_SLOW = Reason(
+    Kind.TOO_LITTLE_DATA,
+    "the readings are too slow for the motion: the speed between them is unknown; needed: a higher rate",
+)
 _BRUSHES = "{volts:.2g} V of the voltage have the sign of the current, whatever its size, as of brushes or a bridge"
 _ZERO_ERROR = "the voltage has a zero error of {volts:.2g} V"
 
@@ -77,11 +82,13 @@ def identify_armature(
     speed: ArrayLike,
     speed_unit: str = "rad/s",
     mean: float = MEAN,
+    speed_error: ArrayLike | None = None,
 ) -> Armature:
     """R and K of V = R i + K w, from means over 20 ms, in which inductance and filters settle.
 
     Both are refused if they explain less than half of the voltage's variance about its mean. Their intervals contain
-    the scatter between blocks, gains that are 1 % off, and a speed that is 5 ms late, as standard deviations. Brushes,
+    the scatter between blocks, gains that are 1 % off, a speed that is 5 ms late, and its known error, as standard
+    deviations. Brushes,
     and a bridge that waits between its switches, take a voltage with the sign of the current. Where it, or a zero error
     of the voltage, is significant, what it changes counts as an error.
 
@@ -92,6 +99,7 @@ def identify_armature(
         speed: (n,) of the rotor or of what it drives.
         speed_unit: unit of the speed; K is in volts per this unit.
         mean: averaging time [s]; longer if readings are slow or noisy.
+        speed_error: (n,) error of each speed that does not average out, such as of slow readings; none if None.
 
     Raises:
         InputError: shapes that do not fit, or numbers that are not finite.
@@ -103,11 +111,15 @@ def identify_armature(
     if voltage is None:
         return _refused_armature(unknowns, _NO_VOLTAGE)
     stamps = array("time", time, (None,))
-    columns = [array(n, v, stamps.shape) for n, v in (("current", current), ("speed", speed), ("voltage", voltage))]
+    given = {"current": current, "speed": speed, "voltage": voltage}
+    given["speed_error"] = np.zeros(stamps.shape) if speed_error is None else speed_error
+    columns = [array(name, value, stamps.shape) for name, value in given.items()]
     index = np.floor((stamps - stamps[0]) / mean).astype(int) if len(stamps) else np.zeros(0, dtype=int)
     counts = np.bincount(index)
     filled = counts > 0
     means = [np.bincount(index, values)[filled] / counts[filled] for values in (stamps, *columns)]
+    if np.linalg.norm(means[4]) > _LARGEST_SPEED_ERROR * np.linalg.norm(means[2]):
+        return _refused_armature(unknowns, _TOO_SLOW)
     table = np.column_stack(means[1:3])
     span = float(np.ptp(means[0])) if len(means[0]) else 0.0
     block = max(mean, min(1.0, span / _FEWEST_BLOCKS))
@@ -126,17 +138,18 @@ def identify_armature(
     if not explained >= EXPLAINS:
         estimates = [_refuse_unexplained(estimate, explained) for estimate in fit.estimates]
         return Armature(estimates[0], estimates[1], explained, fit)
-    resistance, torque_constant = widened(fit.estimates, unknowns, _rivals(rows, unknowns, values), fit.half_width(1.0))
+    rivals = _rivals(rows, unknowns, values, means[4])
+    resistance, torque_constant = widened(fit.estimates, unknowns, rivals, fit.half_width(1.0))
     return Armature(resistance, torque_constant, explained, fit)
 
 
-def _rivals(rows: Rows, unknowns: Sequence[Unknown], values: Vector) -> list[Rival]:
-    """What a late speed and gains change in R and K (2,), and voltages beside V = R i + K w that the data show."""
+def _rivals(rows: Rows, unknowns: Sequence[Unknown], values: Vector, speed_error: Vector) -> list[Rival]:
+    """What errors of the speed (n,) and gains change in R and K (2,), and voltages beside these that the data show."""
     time, table, voltage = rows.time, rows.regressors, rows.target
-    lag_voltage = values[1] * (np.interp(time - _SPEED_LAG, time, table[:, 1]) - table[:, 1])
-    lag_errors, *_ = np.linalg.lstsq(table, lag_voltage, rcond=None)
+    late = np.interp(time - _SPEED_LAG, time, table[:, 1]) - table[:, 1]
+    errors, *_ = np.linalg.lstsq(table, values[1] * np.column_stack([late, speed_error]), rcond=None)
     gain_errors = GAIN * values * (math.sqrt(2.0), 1.0)  # R is a ratio of voltage and current, K of voltage and speed
-    names, shared = [unknown.name for unknown in unknowns], np.hypot(lag_errors, gain_errors).tolist()
+    names, shared = [unknown.name for unknown in unknowns], np.hypot(np.hypot(*errors.T), gain_errors).tolist()
     rivals = [Rival(None, dict(zip(names, shared, strict=True)))]
     try:
         for column, cause in ((np.sign(table[:, 0]), _BRUSHES), (np.ones(len(table)), _ZERO_ERROR)):

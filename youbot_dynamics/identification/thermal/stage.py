@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError, RecordingError
+from youbot_dynamics.identification.arm_friction import EffortScale, recorded_effort_scale
 from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import CONFIDENCE, Estimate, Unknown, judge
 from youbot_dynamics.identification.reading import Opened, find_topic, times_of
@@ -26,6 +27,10 @@ from youbot_dynamics.robot import Robot
 MEAN = 0.2  # averaging time [s], ten readings of a 50 Hz driver; V = R i + K w is valid for means too
 STEP = 0.5  # time step of the heat model [s], a fraction of the winding's time constant
 _GAP = 0.5  # interval without readings above which a mean is unknown [s]
+_MISSING = 2.5  # the same in usual intervals, where readings are slower
+_SLOW = (
+    0.1  # interval between voltages above which the speed at each, not its mean over the interval, belongs to it [s]
+)
 
 NOTHING_MEASURED = (
     "neither motor voltages nor motor temperatures: the youBot reports none; record them on "
@@ -42,6 +47,7 @@ class Electric:
     current: Vector  # (b, n) [A]
     speed: Vector  # (b, n) of the rotors [rad/s]
     winding: Vector  # (b, n) temperature [degC]; NaN throughout if not measured
+    speed_error: Vector  # (b, n) of the speeds, from the interval between readings [rad/s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +59,7 @@ class MotorSignals:
     heat_current: Vector  # (h, n) RMS until the next time [A], since heat is proportional to the square
     winding: Vector | None  # (h, n) [degC]; None if not measured
     housing: Vector | None  # (h, n) [degC]; None if not measured
+    efforts: EffortScale  # of the efforts, of which the currents are computed
 
     def run(self, joint: int) -> HeatRun:
         """Heat data of joint number `joint`, from a cold start."""
@@ -85,11 +92,11 @@ def recorded_motors(recording: Recording, robot: Robot, chosen: Mapping[str, str
     steps = np.arange(time[0], time[-1], STEP)
     edges = np.append(steps, steps[-1] + STEP)
     heat_current = _filled(np.sqrt(_means(edges, time, current**2)))
-    temperatures = [None if table is None else _means(edges - 0.5 * STEP, *table) for table in (winding, housing)]
+    warm, around = (None if table is None else _means(edges - 0.5 * STEP, *table) for table in (winding, housing))
     electric = None
     if voltage is not None:
         electric = _electric(voltage, time, gears * signals.position, current, winding)
-    return MotorSignals(electric, steps, heat_current, *temperatures)
+    return MotorSignals(electric, steps, heat_current, warm, around, recorded_effort_scale(signals, robot))
 
 
 def _electric(
@@ -103,19 +110,26 @@ def _electric(
     times, first = np.unique(voltage[0], return_index=True)  # two publishers may send every reading twice
     volts = voltage[1][first]
     # Speeds from the angles at the middles between voltages, so that their mean covers the whole time without gaps.
-    half_interval = 0.5 * float(np.median(np.diff(times))) if len(times) > 1 else MEAN
-    covered = _without_gap(times - half_interval, time) & _without_gap(times + half_interval, time)
+    interval, step = float(np.median(np.diff(times))) if len(times) > 1 else 2.0 * MEAN, float(np.median(np.diff(time)))
+    # Of slow readings the speed at each voltage by differences of fourth order; those of second order are 7 % too small
+    # where a joint turns back within eight readings.
+    half = max(step, 0.5 * _SLOW) if interval > _SLOW else 0.5 * interval
+    reach = (2.0 if interval > _SLOW else 1.0) * half
+    covered = _without_gap(times - reach, time) & _without_gap(times + reach, time)
     times, volts = times[covered], volts[covered]
-    rotation = _interpolated(times + half_interval, time, angle) - _interpolated(times - half_interval, time, angle)
+
+    def speed_over(side: float) -> Vector:
+        return (_interpolated(times + side, time, angle) - _interpolated(times - side, time, angle)) / (2.0 * side)
+
+    speed = speed_over(half)
+    error = (speed - speed_over(reach)) / 3.0
     temperature = np.full(volts.shape, np.nan) if winding is None else _interpolated(times, *winding)
-    table = np.hstack(
-        [volts, _interpolated(times, time, current), rotation / (2.0 * half_interval), temperature, times[:, None]]
-    )
+    table = np.hstack([volts, _interpolated(times, time, current), speed + error, temperature, error, times[:, None]])
     edges = times[0] + MEAN * np.arange(int((times[-1] - times[0]) / MEAN) + 2) if len(times) else np.zeros(1)
     means = _means(edges, times, table)
     means = means[np.isfinite(means[:, -1])]
     n = volts.shape[1]
-    return Electric(means[:, -1], *(means[:, k * n : (k + 1) * n] for k in range(4)))
+    return Electric(means[:, -1], *(means[:, k * n : (k + 1) * n] for k in range(5)))
 
 
 def _effort_field(recording: Recording, topic: str | None, joints: tuple[str, ...]) -> tuple[Vector, Vector] | None:
@@ -143,7 +157,8 @@ def _without_gap(moments: Vector, time: Vector) -> NDArray[np.bool_]:
     """Flags (b,) of `moments` (b,) between two times of `time` (m,) without a gap."""
     after = np.clip(np.searchsorted(time, moments), 1, len(time) - 1)
     inside = (moments >= time[0]) & (moments <= time[-1])
-    gapless: NDArray[np.bool_] = inside & (time[after] - time[after - 1] < _GAP)
+    longest = max(_GAP, _MISSING * float(np.median(np.diff(time))))
+    gapless: NDArray[np.bool_] = inside & (time[after] - time[after - 1] < longest)
     return gapless
 
 
@@ -183,7 +198,8 @@ FINDINGS = Table(
 _COLD_ERROR = 0.02  # relative error of a cold resistance from the first windows
 _UNMEASURED_ERROR = 0.05  # relative error of a resistance at an unknown winding temperature, equal to 12 K
 _AIR_RANGE = 5.0  # largest difference of an unknown air temperature from the reference [K]
-_COLDEST, _HOTTEST = -50.0, 200.0  # [degC] motors at the start of a recording; 20 degC are 293 kelvin
+# [degC] motors at the start of a recording, and the air, as cold as the coldest of them: 20 degC are 293 K or 68 F
+_COLDEST, _HOTTEST, _WARMEST_AIR = -50.0, 200.0, 60.0
 _WARM_START = 5.0  # [K] above the coldest recording, above which the housing temperature is unknown
 # Half-width of an interval in standard errors; that of a normal distribution, since these errors are known.
 _HALF_WIDTH = float(ndtri(0.5 + CONFIDENCE / 2.0))
@@ -215,15 +231,16 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     coefficient = robot.arm.temperature_coefficient
     warm = any(part.winding is not None or part.housing is not None for part in parts)
     initial = [_initial_temperature(part) for part in parts]
+    ambient = min((temperature for temperature in initial if math.isfinite(temperature)), default=math.nan)
     impossible = [one for one in initial if not _COLDEST <= one <= _HOTTEST and math.isfinite(one)]
+    impossible += [ambient] if ambient > _WARMEST_AIR else []
     if impossible:
         raise IdentificationError(
             "motor temperatures",
             got=f"{impossible[0]:.4g} at the start",
-            expected=f"degrees Celsius, {_COLDEST:g} to {_HOTTEST:g}",
-            remedy="convert them if they are in kelvin",
+            expected=f"degrees Celsius, {_COLDEST:g} to {_WARMEST_AIR:g} of motors as cold as the air",
+            remedy="convert them if they are in kelvin or degrees Fahrenheit; otherwise let the motors cool first",
         )
-    ambient = min((temperature for temperature in initial if math.isfinite(temperature)), default=math.nan)
     findings: list[Finding] = []
     fits: list[FitCurve] = []
     notes: list[str] = []
@@ -264,6 +281,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         if winding.identified:
             change = winding.value / joint.motor.resistance - 1.0
             notes.append(f"{name}: winding {winding.value:.3g} Ohm, {100.0 * change:+.0f} % relative to the data sheet")
+    for part in parts:
+        findings = part.efforts.judged(findings)
     if measured:
         notes.append(_TORQUE_CONSTANT_NOTE)
         if unmeasured:
@@ -288,13 +307,14 @@ def _armature(parts: Sequence[MotorSignals], k: int, robot: Robot) -> Armature:
         rise = np.nan_to_num(electric.winding[:, k] - robot.arm.reference_temperature)
         current = electric.current[:, k] * (1.0 + robot.arm.temperature_coefficient * rise)
         time = electric.time - electric.time[0] + start
-        table = np.column_stack([time, electric.voltage[:, k], current, electric.speed[:, k]])
+        speeds = electric.speed[:, k], electric.speed_error[:, k]
+        table = np.column_stack([time, electric.voltage[:, k], current, *speeds])
         rows.append(table[np.all(np.isfinite(table), axis=1)])
         start = float(time[-1]) + _RECORDING_GAP
     if not rows or not sum(len(table) for table in rows):
         return identify_armature([], None, [], [])
-    time, voltage, current, speed = np.concatenate(rows).T
-    return identify_armature(time, voltage, current, speed, mean=0.5 * MEAN)
+    time, voltage, current, speed, error = np.concatenate(rows).T
+    return identify_armature(time, voltage, current, speed, mean=0.5 * MEAN, speed_error=error)
 
 
 def _runs_from_resistance(

@@ -31,6 +31,7 @@ from youbot_dynamics.recording import message_types, series
 from youbot_dynamics.recording.bag import _decode
 from youbot_dynamics.recording.bag._angles import unwrapped
 from youbot_dynamics.recording.bag._recovery import RecoveredMcap, Source, read_metadata_record
+from youbot_dynamics.recording.bag._rows import in_common_rows
 from youbot_dynamics.recording.bag._source import (
     Rosbag2Source,
     RosbagsSource,
@@ -133,8 +134,9 @@ class Recording:
 
         Args:
             topic: of type sensor_msgs/msg/JointState.
-            joints: names in the order wanted. Messages that lack one of them are skipped. Infinite values become NaN.
-                Angles that leap within their range, wrapped or by a counter that rolls over, are put together.
+            joints: names in the order wanted. Messages that lack one of them are skipped, unless all do. Infinite
+                values become NaN. What is read in separate messages or rows is interpolated to common ones. Angles
+                that leap within their range, wrapped or by a counter that rolls over, are put together.
 
         Raises:
             RecordingError: no such topic, another type, no messages, or none with these joints.
@@ -142,29 +144,33 @@ class Recording:
         layouts, rejected = self._joint_layouts(topic)
         names = tuple(joints)
         chosen = [layout for layout in layouts if set(names) <= set(layout.names)]
+        seen = dict.fromkeys(name for layout in layouts for name in layout.names)
+        if not chosen and set(names) <= set(seen):
+            chosen = [layout for layout in layouts if set(names) & set(layout.names)]
         if not chosen:
-            seen = dict.fromkeys(name for layout in layouts for name in layout.names)
             missing = [name for name in names if name not in seen]
             raise RecordingError(
                 f"topic {topic} in {self.path}",
                 got=f"joints {', '.join(seen) or 'without names'}",
-                expected=f"messages that name {', '.join(missing)}" if missing else f"{', '.join(names)} together",
+                expected=f"messages that name {', '.join(missing)}",
                 remedy="give the joint names of this robot, by its --robot-file, or another topic",
             )
         received = np.concatenate([layout.received for layout in chosen])
         stamp = np.concatenate([layout.stamp for layout in chosen])
         rows = _decode.rows_in_order(received, stamp)
         position, velocity, effort = (_numbers(_joined(chosen, field, names, rows)) for field in range(3))
-        times = _decode.seconds(received[rows], self.origin)
+        times, stamps = _decode.seconds(received[rows], self.origin), _decode.stamp_seconds(stamp[rows], self.origin)
         position, ranges = unwrapped(times, position)
+        clock = stamps if np.any(stamp) else times
+        kept, (position, velocity, effort) = in_common_rows(clock, (position, velocity, effort))
         return series.JointSeries(
             topic,
             names,
-            _decode.stamp_seconds(stamp[rows], self.origin),
-            times,
-            position,
-            velocity,
-            effort,
+            stamps[kept],
+            times[kept],
+            position[kept],
+            velocity[kept],
+            effort[kept],
             rejected=rejected + received.size - rows.size,
             ranges=tuple(ranges.tolist()),
         )
@@ -285,13 +291,19 @@ def _numbers(values: Vector) -> Vector:
 def _joined(layouts: Sequence[_decode.JointLayout], field: int, names: Sequence[str], rows: _decode.IntArray) -> Vector:
     """Rows of one field of some layouts, a column for each joint; without a copy of what need not be rearranged."""
     tables = [
-        layout.values[field][:, [layout.names.index(name) for name in names]]
-        if names != layout.names
-        else layout.values[field]
+        layout.values[field] if names == layout.names else _arranged(layout.values[field], layout.names, names)
         for layout in layouts
     ]
     table = tables[0] if len(tables) == 1 else np.concatenate(tables)
     return table if np.array_equal(rows, np.arange(len(table))) else table[rows]
+
+
+def _arranged(table: Vector, given: Sequence[str], names: Sequence[str]) -> Vector:
+    """Columns (n, k) of joints by their names; NaN for one that the table (n, m) of the `given` ones lacks."""
+    if set(names) <= set(given):
+        return table[:, [given.index(name) for name in names]]
+    missing = np.full((len(table), 1), np.nan)
+    return np.hstack([table, missing])[:, [given.index(name) if name in given else -1 for name in names]]
 
 
 _MAGIC = {".mcap": b"\x89MCAP0\r\n", ".db3": b"SQLite format 3\x00", ".bag": b"#ROSBAG V"}

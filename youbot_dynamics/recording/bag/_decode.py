@@ -21,7 +21,7 @@ Key = tuple[Any, ...]  # what messages must have in common to be rows of one tab
 Decode = Callable[[bytes], Any]
 RowOf = Callable[[Any], tuple[Key, Sequence[float]]]  # key and numbers of a message
 
-_INTERFACES = ("position", "velocity", "effort")
+_INTERFACES = ("position",), ("velocity",), ("effort", "torque")  # names of each in ros2_control, which are free
 _AT_ONCE = 4096  # messages decoded together
 _MOST_LAYOUTS = 8  # of messages of one size
 _HEAD, _STAMPED_HEAD = 4, 12  # bytes before the numbers: encapsulation; and stamp
@@ -216,7 +216,7 @@ def joint_layouts(messages: Messages, type_name: str) -> tuple[list[JointLayout]
             names, fields = message.name, [message.position, message.velocity, message.effort]
         else:
             joints = [dict(zip(one.interface_names, one.values, strict=False)) for one in message.interface_values]
-            names, fields = message.joint_names, [_interface(joints, name) for name in _INTERFACES]
+            names, fields = message.joint_names, [_interface(joints, called) for called in _INTERFACES]
         return (tuple(names), *map(len, fields)), [value for field in fields for value in field]
 
     layouts, rejected = [], 0
@@ -237,9 +237,10 @@ def joint_layouts(messages: Messages, type_name: str) -> tuple[list[JointLayout]
     return layouts, rejected
 
 
-def _interface(joints: Sequence[Mapping[str, float]], name: str) -> list[float]:
-    """One interface of a DynamicJointState, NaN for a joint that lacks it; empty if all do."""
-    return [joint.get(name, nan) for joint in joints] if any(name in joint for joint in joints) else []
+def _interface(joints: Sequence[Mapping[str, float]], names: Sequence[str]) -> list[float]:
+    """One interface of a DynamicJointState by one of its names, NaN for a joint that lacks it; empty if all do."""
+    found = [next((joint[name] for name in names if name in joint), None) for joint in joints]
+    return [] if all(value is None for value in found) else [nan if value is None else value for value in found]
 
 
 def twist_columns(messages: Messages, type_name: str) -> tuple[IntArray, IntArray, Vector]:

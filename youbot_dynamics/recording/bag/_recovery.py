@@ -22,7 +22,7 @@ from youbot_dynamics.recording.bag._source import (
     collect_topics,
 )
 from youbot_dynamics.recording.bounds import ALLOWANCE, SKIPPED, bag_packages, chunk_unpackers
-from youbot_dynamics.recording.message_types import METADATA_RECORD, jazzy_types
+from youbot_dynamics.recording.message_types import METADATA_RECORD, jazzy_types, types_of_definition
 
 _TIMES_END = 1 << 63  # [ns]
 _MAGIC = b"\x89MCAP0\r\n"
@@ -131,7 +131,7 @@ def read_metadata_record(path: Path) -> dict[str, str]:
 
 
 class RecoveredMcap:
-    """The complete chunks of a damaged .mcap file.
+    """The complete chunks of a damaged .mcap file, or of one with messages of ROS 1.
 
     Raises:
         RecordingError: not one message can be recovered.
@@ -143,6 +143,7 @@ class RecoveredMcap:
         self.path = path
         self.metadata: Mapping[str, str] = {}
         schemas: dict[int, str] = {}
+        self._ros1: dict[str, str] = {}  # definition of each type of ROS 1
         channels: dict[int, tuple[str, int]] = {}
         counts: Counter[int] = Counter()
         times: list[int] = []
@@ -153,6 +154,9 @@ class RecoveredMcap:
                 times.append(record.log_time)
             elif isinstance(record, Schema):
                 schemas[record.id] = record.name
+                if record.encoding == "ros1msg":
+                    schemas[record.id] = "/msg/".join(record.name.split("/"))
+                    self._ros1[schemas[record.id]] = record.data.decode()
             elif isinstance(record, Channel):
                 channels[record.id] = (record.topic, record.schema_id)
         self._channels = {
@@ -176,7 +180,11 @@ class RecoveredMcap:
         """Return the decoder of a topic, and receive time [ns] and bytes of its messages."""
         type_name = self.topics[topic].type
         wanted = {number for number, channel in self._channels.items() if channel == (topic, type_name)}
-        return partial(jazzy_types().deserialize_cdr, typename=type_name), self._bytes(wanted)
+        if type_name in self._ros1:
+            decode = types_of_definition(type_name, self._ros1[type_name]).deserialize_ros1
+        else:
+            decode = jazzy_types().deserialize_cdr
+        return partial(decode, typename=type_name), self._bytes(wanted)
 
     def _bytes(self, wanted: set[int]) -> Iterator[tuple[int, bytes]]:
         with bag_packages():
