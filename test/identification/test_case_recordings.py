@@ -45,6 +45,11 @@ def test_wheels_that_follow_exactly_have_a_dead_time_and_no_lag(tmp_path):
         assert estimate.interval[0] <= 0.18 <= estimate.interval[1]
 
 
+def test_the_lateral_factor_of_a_homemade_base_is_that_of_its_own_rollers(tmp_path):
+    assert homemade(tmp_path).base.geometry.lateral_factor == pytest.approx(0.9836, abs=1e-4)
+    assert homemade(tmp_path, "lateral_factor: 0.97").base.geometry.lateral_factor == 0.97
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [

@@ -36,7 +36,7 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 YOUBOT_ROLLERS = 6.0  # per wheel, counted on pictures
 NO_PHASES = "only the contact of mecanum wheels moves along slanted rollers; these are omni wheels"
-_FEWEST_ROLLERS = 4  # fewer rollers would have pointed ends
+FEWEST_ROLLERS = 4  # fewer rollers would have pointed ends
 _LONGEST_PIECE = 0.3  # [rad] of the fastest wheel per integration piece: two Gauss points have a relative error of 1e-6
 
 
@@ -246,9 +246,9 @@ class RollingWheels(MadeOfArguments):
     def __post_init__(self) -> None:
         """Check the values and prepare the arrays for the loops."""
         base, n = self.base, len(self.base.radii)
-        if not _FEWEST_ROLLERS <= self.rollers < inf or self.rollers != round(self.rollers):
+        if not FEWEST_ROLLERS <= self.rollers < inf or self.rollers != round(self.rollers):
             raise ModelError(
-                "rollers a wheel", got=f"{self.rollers:g}", expected=f"a whole number from {_FEWEST_ROLLERS}"
+                "rollers a wheel", got=f"{self.rollers:g}", expected=f"a whole number from {FEWEST_ROLLERS}"
             )
         depth = number("depth of the roller axes", self.depth, "m", low=0.0, high=float(base.radii.min()))
         if self.phases is not None:
