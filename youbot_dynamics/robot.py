@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.errors import ParameterError
-from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.roller_phase import FEWEST_ROLLERS, mean_factor
+from youbot_dynamics.kinematics.mecanum import FEWEST_ROLLERS, MecanumBase, mean_factor
 from youbot_dynamics.parameter_file import read_checked, read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of, values_in
 from youbot_dynamics.resources import config_path, robot_path

@@ -14,8 +14,7 @@ from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.dynamics.rigid_body import inertia_about
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import InputError, ModelError, ParameterError
-from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.roller_phase import FEWEST_ROLLERS, mean_factor
+from youbot_dynamics.kinematics.mecanum import FEWEST_ROLLERS, MecanumBase, mean_factor
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Parameter, Value, check_names, fact, facts_of
 from youbot_dynamics.resources import config_path

@@ -402,6 +402,17 @@ def _stop_after(command: HeldCommand, time: Vector, centred: Vector, longest: fl
     return found
 
 
+def stopping(
+    sent: Vector, commanded: Vector, time: Vector, motion: Vector, longest: float, measured_is: str
+) -> Reason | None:
+    """Why an axis that stops between its commands shows no response, None if it does not; as for `estimate_delay`."""
+    command = HeldCommand(sent, commanded, 0.5 * float(np.median(np.diff(time))) if measured_is == "velocity" else 0.0)
+    centred = motion - motion.mean()
+    most = max(_explained(command, time, centred, shift) for shift in np.arange(-_LEAD, longest, 2.0 * _GRID).tolist())
+    after = _stop_after(command, time, centred, longest, _STOPS * (float(centred @ centred) - max(0.0, most)))
+    return stops(after) if after else None
+
+
 def _local_minima(misfit: Callable[[float], float], grid: Vector, misfits: Vector) -> list[tuple[float, float]]:
     """Refined local minima of a misfit, known on a grid (g,), including its ends: (shift [s], misfit) of each.
 
