@@ -13,7 +13,7 @@ from youbot_dynamics.arrays import excerpt
 from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
 from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.comparison import PathComparison, RecordedPath
-from youbot_dynamics.identification.finding import Finding, StageResult
+from youbot_dynamics.identification.finding import StageResult
 from youbot_dynamics.identification.least_squares import ENOUGH
 from youbot_dynamics.identification.pipeline._extraction import (
     FAILURES,
@@ -34,6 +34,7 @@ from youbot_dynamics.simulation.youbot import BaseOnly
 
 _MOST_LISTED = 4  # problems of the data listed in a refusal
 _MOST_PATHS = 12  # recordings whose paths are drawn; those of a fleet would fill the report
+_TIME_OFFSETS = ("time_offset", "time_offset_{recording}")  # of the poses ahead of the wheels
 _LATE = 5e-3  # [s] by which wheel stamps are later than those of poses before it is said
 
 
@@ -143,7 +144,7 @@ def identify(
     told = {data.number for data in extracted if "delay" in lacking and data.lacking.get("delay") is lacking["delay"]}
     drives, undrawn = _paths({k: files[k] for k in sound}, robot, options, reopen, told)
     notes = _notes(result, stages, [*undrawn, *copies])
-    warnings = _late_stamps(result.findings)
+    warnings = _late_stamps(stages)
     warnings += tuple(warning for data in extracted for warning in data.warnings)
     warnings += tuple(warning for stage in stages for warning in stage.warnings)
     result = dataclasses.replace(result, warnings=warnings)
@@ -168,14 +169,15 @@ def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:
     return repeated | ({outcome.stage} if len(unknown) < len(outcome.findings) else set())
 
 
-def _late_stamps(findings: Sequence[Finding]) -> tuple[str, ...]:
+def _late_stamps(stages: Sequence[StageResult]) -> tuple[str, ...]:
     """Warnings of wheel stamps that are later than those of poses of the same motion: delays are as much too long.
 
     Poses that are late themselves, as of a camera that needs time, say nothing about the wheels.
     """
-    offsets = [one.estimate for one in findings if one.name.startswith("base.geometry.time_offset") and one.identified]
+    findings = {stage.stage: [finding for finding in stage.findings if finding.identified] for stage in stages}
+    offsets = [finding.estimate for finding in findings.get("calibration", ()) if finding.row.key in _TIME_OFFSETS]
     late = [offset for offset in offsets if offset.interval[1] < -_LATE]
-    if not late or not any(one.name.startswith("robot.base.delay.effective") and one.usable for one in findings):
+    if not late or not findings.get("delay"):
         return ()
     by = " or ".join(f"{-1e3 * offset.value:.3g} +-{500.0 * np.ptp(offset.interval):.2g} ms" for offset in late)
     return (
