@@ -75,6 +75,9 @@ def test_a_base_that_stops_between_its_commands_has_no_delay_of_held_commands():
     for axis in AXES:
         estimate = found.result[f"robot.base.delay.effective_{axis}"].estimate
         assert estimate.reason.kind is Kind.UNEXPLAINED and "s after each command" in estimate.verdict
+    response = identified("deadman_4hz", "response").result.findings
+    assert all(one.estimate.reason and not one.usable for one in response)
+    assert all("s after each command" in one.estimate.verdict for one in response)
 
 
 def test_wheels_that_stiff_loops_turn_alike_are_told_apart_by_the_poses():

@@ -169,10 +169,10 @@ def identify_response(
     first = array("delays", delays, (3,))
     useful = [drive for drive in drives if has_enough_data(drive)]
     if not useful:
-        return _refused(_FEW_POSES)
+        return refused(_FEW_POSES)
     problem = Problem(useful, dynamics, _driven(useful))
     if not np.any(problem.driven):
-        return _refused(_NOT_MOVED)
+        return refused(_NOT_MOVED)
     starts = [
         np.array(
             [*np.maximum(first - lag, 0.02), lag, 0.5 / lag, *problem.friction, 1.0, problem.centre, 1.0, 1.0, 1.0, 1.0]
@@ -190,7 +190,7 @@ def identify_response(
         else:
             reasons[kind] = best
     if not candidates:
-        return _refused(reasons[_FIRST])
+        return refused(reasons[_FIRST])
     best = min(candidates, key=lambda candidate: candidate.criterion)
     for k, other in enumerate(candidates):
         proportional = [one.kind.loaded and not one.kind.integral for one in (best, other)]
@@ -339,7 +339,7 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
         sums = _linearised(problem, best)
         linear = fit(sums, VALUES, between=False)
     except IdentificationError as exception:
-        return _refused(Reason(Kind.TOO_LITTLE_DATA, exception.got))
+        return refused(Reason(Kind.TOO_LITTLE_DATA, exception.got))
     # Of dead times and lag, parts of a delay; the other values are never judged.
     resolution = negligible_part(float(np.min(x[:LAG][problem.driven]) + x[LAG]))
     known = [dataclasses.replace(unknown, resolution=resolution) for unknown in UNKNOWNS]
@@ -411,7 +411,7 @@ def combined_response(responses: Sequence[Response]) -> Response:
             )
             candidates += [joint_candidate] if isinstance(joint_candidate, Candidate) else []
     if not candidates:
-        return _refused(_DIFFERENT)
+        return refused(_DIFFERENT)
     return _selected(tuple(candidates), joint)
 
 
@@ -455,5 +455,6 @@ def _driven(drives: Sequence[DriveSignals]) -> Flags:
     return np.asarray(distance > _DRIVEN)
 
 
-def _refused(reason: Reason) -> Response:
+def refused(reason: Reason) -> Response:
+    """Response without any value, for a reason."""
     return Response(tuple(undetermined(unknown, reason) for unknown in (*UNKNOWNS, FEED)))

@@ -11,6 +11,7 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.delay import stopping
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import Opened
@@ -20,6 +21,7 @@ from youbot_dynamics.identification.response._fit import (
     fitted_again,
     identify_response,
     left_out,
+    refused,
 )
 from youbot_dynamics.identification.response._problem import base_of
 from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
@@ -44,6 +46,7 @@ FINDINGS = Table(
     # The calibration identifies the gains; here they only keep the other values unbiased.
     Row("base.response.gain_{axis}", "1", "gain {axis} of the response"),
 )
+_LONGEST_DELAY = 0.8  # [s] after which motion may stop
 _NOT_USED = "is not used"
 _LONGEST = 300.0  # longest part of a recording that is simulated, from the first command on [s]
 _AXES = (("x", "m"), ("y", "m"), ("yaw", "rad"))
@@ -79,7 +82,10 @@ def extract(opened: Opened, robot: Robot) -> _ResponsePart:
     drive = DriveSignals(sent, twists, stamps, rolled_path(signals.measured[inside]), opened.number)
     delays = robot.base.delay.effective()
     start_delays = np.where(delays > 0.0, delays, 0.15)
-    response = identify_response([drive], robot.base.dynamics(), start_delays)
+    axes = zip(twists.T, signals.measured[inside].T, strict=True)
+    stops = (stopping(sent, command, stamps, motion, _LONGEST_DELAY) for command, motion in axes)
+    stop = next((reason for reason in stops if reason), None)
+    response = refused(stop) if stop else identify_response([drive], robot.base.dynamics(), start_delays)
     fits: tuple[FitCurve, ...] = ()
     squares = np.full(2, math.nan)
     if response.base is not None and opened.number < DRAWN:
