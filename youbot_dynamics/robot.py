@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.errors import ModelError, ParameterError, ResourceError
-from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.kinematics.mecanum import FEWEST_ROLLERS, MecanumBase, mean_factor
 from youbot_dynamics.parameter_file import read_checked, read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of, values_in
 from youbot_dynamics.resources import config_path, robot_path
@@ -20,6 +20,7 @@ from youbot_dynamics.robot_arm import Arm, ArmJoint
 from youbot_dynamics.robot_base import WHEELS, Base, check_drives, drive_angles_fact, kinematics_of, wheel_distance_fact
 
 PREFIX = "robot"
+_ROLLERS, _LATERAL_FACTOR = f"{PREFIX}.base.geometry.rollers", f"{PREFIX}.base.geometry.lateral_factor"
 _ARM_JOINTS, _JOINT, _URDF = f"{PREFIX}.driver.arm_joints", f"{PREFIX}.arm.joint", f"{PREFIX}.arm.urdf"
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _WRAPPER = "a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp"
@@ -177,7 +178,7 @@ def robot_table(given: Mapping[str, Any] | None = None) -> tuple[Parameter, ...]
 
     Args:
         given: dotted names and values of files. They say how many joints the arm has; the joints of an arm with another
-            URDF have no defaults but these values.
+            URDF have no defaults but these values. The lateral factor of wheels with given rollers follows from these.
 
     Raises:
         ParameterError: a joint of such an arm lacks a value, or has one that its parameter refuses.
@@ -186,6 +187,9 @@ def robot_table(given: Mapping[str, Any] | None = None) -> tuple[Parameter, ...]
     names = given.get(_ARM_JOINTS, values[_ARM_JOINTS])
     same_arm = given.get(_URDF, values[_URDF]) == values[_URDF]
     defaults = {name: value for name, value in values.items() if not name.startswith(_JOINT)}
+    rollers = given.get(_ROLLERS)
+    if isinstance(rollers, int | float) and rollers >= FEWEST_ROLLERS:
+        defaults[_LATERAL_FACTOR] = round(mean_factor(rollers), 4)  # not that of the youBot's wheels
     for k in range(len(names)):
         for leaf, _, metadata in facts_of(ArmJoint, ""):
             name = f"{_JOINT}_{k + 1}{leaf}"

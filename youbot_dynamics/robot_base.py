@@ -98,7 +98,7 @@ class BaseGeometry:
         "True sideways speed divided by that of ideal wheels: the contact moves along the rollers.",
         "1",
         (0.8, 1.1),
-        source="chosen: sin(pi/n)/(pi/n), mean over an ideal wheel of n = 6 rollers",
+        source="chosen: sin(pi/n)/(pi/n), mean over an ideal wheel of n = 6 rollers, or of the n of the robot file",
     )
     wheel_radius_error_fl: float = _radius_error("front left")
     wheel_radius_error_fr: float = _radius_error("front right")

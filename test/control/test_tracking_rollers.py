@@ -8,8 +8,8 @@ import pytest
 from youbot_dynamics.control.roller_preview import RollerPreview, _unbalanced
 from youbot_dynamics.dynamics.driven_base import DrivenBase
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
-from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.roller_phase import RollingWheels, mean_factor
+from youbot_dynamics.kinematics.mecanum import MecanumBase, mean_factor
+from youbot_dynamics.kinematics.roller_phase import RollingWheels
 
 BASE = MecanumBase.rectangular(0.0475, 0.235, 0.15)
 PHASES = [0.1, -0.4, 0.3, 0.05]

@@ -366,11 +366,25 @@ def test_a_drive_that_the_axis_follows_tells_only_what_it_reaches_at_least(kind)
         command = steps(seed, 0.3) if seed else ramps(seed)[:, 0]
         found = limits_of(drawn_plant(kind, seed), command)
         for name, largest in (("acceleration", 6.0), ("speed", 0.3)):
-            assert (
-                not found[name].identified
-                and "the commands never exceeded what the axis can do, at least" in found[name].verdict
-            )
+            told = f"the commands never exceeded the largest {name} of the axis, at least"
+            assert not found[name].identified and told in found[name].verdict
             assert 0.0 < found[name].interval[0] <= largest and found[name].interval[1] == np.inf
+
+
+def test_short_drives_with_rests_that_were_not_recorded_are_told_how_long_they_are():
+    drive = np.concatenate([np.arange(0.0, 1.96, PERIOD) + 5.0 * k for k in range(40)])
+    speeds = np.sin(drive)
+    with pytest.raises(IdentificationError, match=r"0 of 1600 readings.*lasts 1.95 s; expected .*well over 2 s"):
+        identify_axis("x", "m/s", drive, speeds, drive + 1e-3, speeds)
+
+
+def test_a_body_that_stops_before_the_next_command_has_no_response():
+    sent = np.arange(0.0, 60.0, 0.26)
+    speeds = np.random.default_rng(3).uniform(-0.3, 0.3, len(sent))
+    held = HeldCommand(np.sort(np.append(sent, sent + 0.15)), np.ravel(np.column_stack([speeds, 0.0 * speeds])), 0.0)
+    seen = np.arange(0.01, 60.0, 0.02)
+    found = identify_axis("x", "m/s", sent, speeds, seen, held.held(seen - 0.11))
+    assert all("stops about 0.15 s after each command" in estimate.verdict for estimate in found.estimates)
 
 
 def test_a_step_between_readings_of_the_same_rhythm_widens_the_interval():

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from body_runs import Plant, ramps
 from command_line import exit_code
+from repository import DATA
 from stage_bags import ROBOT, nanoseconds, write_rows
 
 from youbot_dynamics.errors import RecordingError, YoubotDynamicsError
+from youbot_dynamics.identification.body import identify_axis
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.recording.message_types import (
@@ -109,3 +111,16 @@ def test_speeds_of_the_base_in_a_text_log_give_the_delay_of_its_path(tmp_path):
     alone = identify([tmp_path / "log.csv"], ROBOT, columns, only=("delay",)).result
     estimate = alone["robot.base.delay.effective_x"].estimate
     assert estimate.identified and estimate.interval[0] < PLANT.delay - since < estimate.interval[1]
+
+
+@pytest.mark.parametrize(("command", "motion", "gain"), [("cx", "mx", 0.91), ("cw", "gyro", 0.48)])
+def test_of_steps_that_may_exceed_the_largest_acceleration_no_row_says_that_they_never_did(command, motion, gain):
+    """A skid-steered base: a plain regression of its steps gives these gains."""
+    file = DATA / "drive_warthog" / "warthog.csv"
+    if not file.exists():
+        pytest.skip(f"{file} is absent")
+    table = np.genfromtxt(file, delimiter=",", names=True)[:2000]
+    found = identify_axis("x", "m/s", table["t"], table[command], table["t"], table[motion])
+    assert "may have exceeded the largest acceleration" in found["effective"].verdict
+    assert "whether commands exceeded it is open" in found["acceleration"].verdict
+    assert found["gain"].identified and found["gain"].interval[0] <= gain <= found["gain"].interval[1]

@@ -63,12 +63,12 @@ def test_the_response_of_a_drive_without_noise_is_found_within_the_budget(monkey
 
 def test_a_response_whose_search_spent_its_budget_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_FIRST_BUDGET", "_TRIAL", "_BUDGET"):
-        monkeypatch.setattr(response_fit, name, 30)
+        monkeypatch.setattr(response_fit, name, 12)
     found = identify_response([clean_drive()], DYNAMICS, [0.1, 0.1, 0.1])
     assert not found.usable
     for one in found.estimates:
         assert not one.identified
-        assert one.name == "feed" or f"{STOPPED} 30 simulations of the drives" in one.verdict, one
+        assert one.name == "feed" or f"{STOPPED} 12 simulations of the drives" in one.verdict, one
 
 
 def test_a_dead_time_whose_search_spent_its_budget_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

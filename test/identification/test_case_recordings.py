@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from repository import CASES, ROOT
 
@@ -10,18 +12,42 @@ from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.least_squares import Kind
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot import Robot, load_robot
 
 ROBOT = load_robot(robot_file=ROOT / "config" / "robots" / "rosbot_xl.yaml")
 TRUE = 0.1095  # [s] delay at the wheels of every axis
 AXES = ("x", "y", "yaw")
 
 
-def identified(name: str, stage: str, options: Options | None = None):
+def identified(name: str, stage: str, options: Options | None = None, robot: Robot = ROBOT):
     case = CASES / "base" / name
     if not case.exists():
         pytest.skip(f"{case} is absent")
-    return identify(case, ROBOT, options, only=(stage,))
+    return identify(case, robot, options, only=(stage,))
+
+
+def homemade(folder: Path, lateral_factor: str = "") -> Robot:
+    """The robot of the file `homemade.yaml`, with another line about its lateral factor."""
+    file = CASES / "base" / "homemade.yaml"
+    if not file.exists():
+        pytest.skip(f"{file} is absent")
+    own = folder / file.name
+    own.write_text(file.read_text().replace("half_length: 0.14", f"half_length: 0.14\n          {lateral_factor}", 1))
+    return load_robot(robot_file=own)
+
+
+def test_wheels_that_follow_exactly_have_a_dead_time_and_no_lag(tmp_path):
+    robot = homemade(tmp_path, "lateral_factor: 1.0")
+    result = identified("pure_dead_time_20hz", "response", robot=robot).result
+    for axis in AXES:
+        estimate = result[f"robot.base.response.dead_time_{axis}"].estimate
+        assert estimate.identified and estimate.value == pytest.approx(0.18, abs=2e-3)
+        assert estimate.interval[0] <= 0.18 <= estimate.interval[1]
+
+
+def test_the_lateral_factor_of_a_homemade_base_is_that_of_its_own_rollers(tmp_path):
+    assert homemade(tmp_path).base.geometry.lateral_factor == pytest.approx(0.9836, abs=1e-4)
+    assert homemade(tmp_path, "lateral_factor: 0.97").base.geometry.lateral_factor == 0.97
 
 
 @pytest.mark.parametrize(
@@ -49,6 +75,9 @@ def test_a_base_that_stops_between_its_commands_has_no_delay_of_held_commands():
     for axis in AXES:
         estimate = found.result[f"robot.base.delay.effective_{axis}"].estimate
         assert estimate.reason.kind is Kind.UNEXPLAINED and "s after each command" in estimate.verdict
+    response = identified("deadman_4hz", "response").result.findings
+    assert all(one.estimate.reason and not one.usable for one in response)
+    assert all("s after each command" in one.estimate.verdict for one in response)
 
 
 def test_wheels_that_stiff_loops_turn_alike_are_told_apart_by_the_poses():

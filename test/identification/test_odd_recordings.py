@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -297,3 +298,24 @@ def test_dynamic_joint_states_without_one_value_for_each_joint_are_rejected(tmp_
     assert states.rejected == 1
     np.testing.assert_array_equal(states.position[[0, -1]], [[0.0] * 4, [3.0] * 4])
     assert np.isnan(states.velocity).all()
+
+
+class LateStamps(BasePlant):
+    """Wheels whose driver stamps a reading only when it has received it."""
+
+    def read(self):
+        reading = super().read()
+        return dataclasses.replace(reading, stamp=reading.stamp + self.late)
+
+
+@pytest.mark.parametrize("late", [0.08, 0.0])
+def test_stamps_of_wheels_later_than_those_of_poses_are_told_before_anything_else(tmp_path: Path, late: float) -> None:
+    plant = LateStamps(load_truth(1), ROBOT.driver, 1)
+    plant.late = late
+    bag = write_rows(tmp_path / "bag", base_run(plant, plant.advance, base_motion(30.0), 1, told=None).rows)
+    found = identify([bag], ROBOT, Options(), only=("calibration", "delay"))
+    told = [warning for warning in found.warnings if "later than those of the poses" in warning]
+    assert bool(told) == (late > 0.0)
+    if late:
+        assert found.warnings[0] == told[0] and "the delays contain it" in told[0]
+        assert float(told[0].split(" are ")[1].split(" ")[0]) == pytest.approx(80.0, abs=5.0)

@@ -12,7 +12,8 @@ from response_runs import ROBOT, excitation, response_of, true_response, with_ow
 from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.response import Response, identify_response, stage
-from youbot_dynamics.identification.response._fit import combined_response, fitted_again
+from youbot_dynamics.identification.response._fit import combined_response, fitted_again, left_out
+from youbot_dynamics.identification.response._problem import base_of
 from youbot_dynamics.identification.response._signals import DriveSignals, displacements, rolled_path
 from youbot_dynamics.identification.stages import Taken
 
@@ -73,10 +74,14 @@ def test_one_axis_tells_nothing_of_the_others() -> None:
     for name in ("dead_time_y", "dead_time_yaw", "roller_coulomb", "viscous_y", "turn_factor", "gain_y", "gain_yaw"):
         assert found[name].verdict.startswith("not identifiable"), name
     # The robot takes its response only with all three dead times: none of these values is used as part of it.
-    part = SimpleNamespace(response=found, fits=(), samples=1, fastest=np.ones(3))
-    result = stage.finish([Taken(0, "drive", part)], ROBOT, NotImplemented)
+    result = finished(found, np.full(2, np.nan))
     assert found.usable and not any(finding.part_of for finding in result.findings)
     assert "is not used" in result.notes[0] and "that of y and yaw was not found" in result.notes[0]
+
+
+def finished(found: Response, left_out: np.ndarray):
+    part = SimpleNamespace(response=found, fits=(), samples=1, fastest=np.ones(3), left_out=left_out)
+    return stage.finish([Taken(0, "drive", part)], ROBOT, NotImplemented)
 
 
 def test_at_rest_nothing_is_told() -> None:
@@ -143,8 +148,9 @@ def test_loops_fitted_to_the_first_half_of_a_drive_predict_the_second(two: list[
     middle = 0.5 * (drive.stamps[0] + drive.stamps[-1])
     early, later = drive.sent < middle, drive.stamps >= middle
     half = DriveSignals(drive.sent[early], drive.twists[early], drive.stamps[~later], drive.poses[~later])
-    base = fitted_again(two[0], half)
-    assert base is not None and base.feed == two[0].base.feed
+    again = fitted_again(two[0], half)
+    assert again is not None and again.kind.feed == two[0].base.feed
+    base = base_of(again.values, again.kind, ROBOT.base.dynamics())
     assert np.any(base.dead_times != two[0].base.dead_times), "it was not fitted again"
     span = two[0].problem.spans[0]
     modelled = displacements(base.path(drive.sent, drive.twists, drive.stamps)[later], span)
@@ -152,6 +158,16 @@ def test_loops_fitted_to_the_first_half_of_a_drive_predict_the_second(two: list[
     assert np.all(off < 1.5 * two[0].residual), (off, two[0].residual)
     still = DriveSignals(drive.sent[:2], drive.twists[:2], drive.stamps[:2], drive.poses[:2])
     assert fitted_again(two[0], still) is None
+    of_response, of_delays = left_out(two[0], again, half, middle)
+    assert of_response < 0.5 * of_delays, "the loops predict more of the second half than delays alone"
+
+
+def test_a_response_that_predicts_less_than_delays_alone_is_not_used(two: list[Response]) -> None:
+    good, bad = (finished(two[0], np.array(squares)) for squares in ([1.0, 4.0], [4.0, 1.0]))
+    assert any(finding.part_of for finding in good.findings) and not good.notes
+    assert not any(finding.usable for finding in bad.findings)
+    (note,) = bad.notes
+    assert "it leaves 2 times what delays alone leave" in note and "effective delays are used instead" in note
 
 
 def test_drives_on_different_axes_tell_of_both_together() -> None:

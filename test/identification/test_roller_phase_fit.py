@@ -18,8 +18,8 @@ from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, 
 from youbot_dynamics.identification.comparison import sample_poses
 from youbot_dynamics.identification.signals import even_stamps
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.roller_phase import RollingWheels, mean_factor
+from youbot_dynamics.kinematics.mecanum import MecanumBase, mean_factor
+from youbot_dynamics.kinematics.roller_phase import RollingWheels
 from youbot_dynamics.messages.drive_bag import write_bag
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.simulation.scenario import drive as drive_lock_step

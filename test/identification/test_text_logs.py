@@ -13,6 +13,7 @@ from stage_bags import ROBOT, nanoseconds, write_rows
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.identification.signals import HeldCommand
 from youbot_dynamics.recording.bag import LogRecording
 from youbot_dynamics.recording.message_types import (
     JOINT_STATE,
@@ -153,3 +154,40 @@ def test_joints_of_the_arm_do_not_hide_a_base_without_wheel_states(tmp_path):
     columns = ",".join(["time", *axes, *(f"position.{joint}" for joint in ROBOT.driver.arm_joints)])
     found = identify([log], ROBOT, Options(columns=columns), only=("body",)).result
     assert found["robot.base.delay.effective_x"].identified
+
+
+@pytest.mark.parametrize("period", [0.02, 0.1])
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("told", ["command", "command_held", "command_sampled"])
+def test_a_logged_command_may_be_held_or_sampled_and_the_delay_holds_both_unless_told(tmp_path, period, sampled, told):
+    """A motor follows 120 ms late what its log says: of a command that changes between rows, half a row more."""
+    time, delay = np.arange(0.0, 60.0, period), 0.12
+
+    def command(at: np.ndarray) -> np.ndarray:
+        return np.sin(1.3 * at) + np.sin(0.41 * at)
+
+    held = HeldCommand(time, command(time), 0.0)
+    motion = -np.cos(1.3 * (time - delay)) / 1.3 - np.cos(0.41 * (time - delay)) / 0.41
+    motion = motion if sampled else held.motion(time - delay)
+    log = tmp_path / "log.csv"
+    motion = motion + 1e-4 * np.random.default_rng(1).standard_normal(len(time))
+    np.savetxt(log, np.column_stack([time, command(time), motion]), delimiter=",")
+    found = identify([log], ROBOT, Options(columns=f"time,{told}.a,measured_position.a"), only=("delay",))
+    estimate = found.result["delay.effective_a"].estimate
+    assert estimate.identified
+    right = told == "command" or (told == "command_sampled") == sampled
+    assert (estimate.interval[0] - 1e-3 <= delay <= estimate.interval[1] + 1e-3) == right
+    assert any("commands of a are taken to be held" in note for note in found.notes) == (told == "command")
+    if told != "command" and right:
+        assert estimate.value == pytest.approx(delay, abs=2e-3)
+
+
+def test_a_sampled_twist_of_a_base_is_half_a_row_earlier(tmp_path):
+    log = tmp_path / "log.csv"
+    np.savetxt(log, np.column_stack([0.1 * np.arange(50), np.sin(np.arange(50.0)), np.arange(50.0)]), delimiter=",")
+    held, sampled = (
+        LogRecording(read_text_log(log, f"time,{role}.x,position.wheel_joint_fl")).twists("/cmd_vel")
+        for role in ("command", "command_sampled")
+    )
+    np.testing.assert_allclose(held.stamp - sampled.stamp, 0.05, atol=1e-9)
+    np.testing.assert_array_equal(held.twist, sampled.twist)

@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.roller_phase import RollingWheels, ideal_depth, mean_factor
+from youbot_dynamics.kinematics.mecanum import MecanumBase, mean_factor
+from youbot_dynamics.kinematics.roller_phase import RollingWheels, ideal_depth
 
 RADIUS, LENGTH, WIDTH = 0.0475, 0.235, 0.15
 

@@ -14,9 +14,8 @@ from stage_bags import write_rows
 
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
-from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.kinematics.mecanum import MecanumBase, mean_factor
 from youbot_dynamics.kinematics.planar import steps_of_path
-from youbot_dynamics.kinematics.roller_phase import mean_factor
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.mujoco_youbot._model import rollers_of
 from youbot_dynamics.simulation.mujoco_youbot._plant import ContactPlant, MujocoPlant

@@ -11,8 +11,8 @@ from kept import kept
 from mujoco_arms import with_rollers
 
 from youbot_dynamics.control.trajectory import read_program
-from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.roller_phase import RollingWheels, mean_factor
+from youbot_dynamics.kinematics.mecanum import MecanumBase, mean_factor
+from youbot_dynamics.kinematics.roller_phase import RollingWheels
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant

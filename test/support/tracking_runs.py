@@ -20,7 +20,8 @@ from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, 
 from youbot_dynamics.identification.comparison import path_errors, sample_poses
 from youbot_dynamics.identification.response import identify_response
 from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
-from youbot_dynamics.kinematics.roller_phase import ideal_depth, mean_factor
+from youbot_dynamics.kinematics.mecanum import mean_factor
+from youbot_dynamics.kinematics.roller_phase import ideal_depth
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.base import BasePlant

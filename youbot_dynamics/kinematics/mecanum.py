@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import pi
+from math import pi, sin
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,16 @@ _DETERMINED = 1e-9
 
 # Angles of the youBot's roller axes from the x axis, order FL, FR, RL, RR (document 003, wheels 1-4).
 _YOUBOT_ROLLER_ANGLES = (-pi / 4, pi / 4, pi / 4, -pi / 4)
+
+FEWEST_ROLLERS = 4  # fewer rollers would have pointed ends
+
+
+def mean_factor(rollers: float) -> float:
+    """Mean ratio of true to kinematic sideways speed of an ideal wheel: sin(pi/n) / (pi/n), n rollers.
+
+    Source: system 31.
+    """
+    return sin(pi / rollers) / (pi / rollers)
 
 
 @dataclass(frozen=True, eq=False)

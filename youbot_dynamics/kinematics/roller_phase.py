@@ -32,20 +32,11 @@ from youbot_dynamics.arrays import MadeOfArguments, Vector, array, finite_vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.kinematics.mecanum import FEWEST_ROLLERS, MecanumBase, mean_factor
 
 YOUBOT_ROLLERS = 6.0  # per wheel, counted on pictures
 NO_PHASES = "only the contact of mecanum wheels moves along slanted rollers; these are omni wheels"
-_FEWEST_ROLLERS = 4  # fewer rollers would have pointed ends
 _LONGEST_PIECE = 0.3  # [rad] of the fastest wheel per integration piece: two Gauss points have a relative error of 1e-6
-
-
-def mean_factor(rollers: float) -> float:
-    """Mean ratio of true to kinematic sideways speed of an ideal wheel: sin(pi/n) / (pi/n), n rollers.
-
-    Source: system 31.
-    """
-    return sin(pi / rollers) / (pi / rollers)
 
 
 def ideal_depth(wheel_radius: float, roller_angle: float, rollers: float) -> float:
@@ -246,9 +237,9 @@ class RollingWheels(MadeOfArguments):
     def __post_init__(self) -> None:
         """Check the values and prepare the arrays for the loops."""
         base, n = self.base, len(self.base.radii)
-        if not _FEWEST_ROLLERS <= self.rollers < inf or self.rollers != round(self.rollers):
+        if not FEWEST_ROLLERS <= self.rollers < inf or self.rollers != round(self.rollers):
             raise ModelError(
-                "rollers a wheel", got=f"{self.rollers:g}", expected=f"a whole number from {_FEWEST_ROLLERS}"
+                "rollers a wheel", got=f"{self.rollers:g}", expected=f"a whole number from {FEWEST_ROLLERS}"
             )
         depth = number("depth of the roller axes", self.depth, "m", low=0.0, high=float(base.radii.min()))
         if self.phases is not None:

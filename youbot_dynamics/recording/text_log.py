@@ -52,7 +52,8 @@ _SCALED = re.compile(r"(?:(?P<times>[^*]+)\*)?(?P<unit>.+?)(?:/(?P<over>-?[\d.][
 JOINT_ROLES = ("position", "velocity", "effort", "voltage", "temperature")
 _BASE_ROLES = ("command", "measured", "measured_position", "pose")
 _ROLES = (*_BASE_ROLES, *JOINT_ROLES)
-_EXPECTED = f"time, ROLE.NAME with ROLE of {', '.join(_ROLES)}, or _ to skip a column"
+_COMMANDS = {"command_held": "held", "command_sampled": "sampled"}  # roles that also tell what a command is
+_EXPECTED = f"time, ROLE.NAME with ROLE of {', '.join((*_ROLES, *_COMMANDS))}, or _ to skip a column"
 # Delimiters, None for blanks, with the sign of decimals.
 _FORMATS = ((";", "."), (";", ","), ("\t", "."), ("\t", ","), (",", "."), ("|", "."), (None, "."))
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?)(Z|[+-]\d\d:?\d\d)?")
@@ -75,6 +76,7 @@ class _Column:
     factor: float
     unit: str = ""  # as described
     header: str = ""  # its name in the file, "" if it is found by its position
+    told: str = ""  # what the values of a command are, "held" until the next row, "sampled" or "" for unknown
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,8 @@ def _parse_columns(description: str) -> tuple[tuple[_Column, ...], int]:
             continue
         name, equals, header = (word.strip() for word in named.partition("="))
         role, _, channel = name.partition(".")
+        told = _COMMANDS.get(role, "")
+        role = "command" if told else role
         thing = f"column {place + 1} of the description {description!r}"
         if (role == "time") == bool(channel) or (role != "time" and role not in _ROLES):
             remedy = "give each column of the file one of these names, in file order, or write NAME=HEADER"
@@ -131,7 +135,7 @@ def _parse_columns(description: str) -> tuple[tuple[_Column, ...], int]:
         if role != "time" and any((column.role, column.channel) == (role, channel) for column in columns):
             remedy = "skip one of them with _"
             raise RecordingError(thing, got=f"{name} a second time", expected="each name once", remedy=remedy)
-        columns.append(_Column(place, role, channel, _factor(name, role, unit), unit, header))
+        columns.append(_Column(place, role, channel, _factor(name, role, unit), unit, header, told))
     timed = any(column.role == "time" for column in columns)
     if not timed or len(columns) < 2:
         raise RecordingError(
@@ -180,6 +184,7 @@ class TextLog:
     joints: Mapping[str, Mapping[str, Vector]]  # role of JOINT_ROLES -> joint -> (n,) [rad, rad/s, N m, V, degC]
     pose: Mapping[str, Vector]  # of the base, x, y, yaw -> (n,) [m, m, rad]
     sha256: str  # hash of the file, in hexadecimal digits
+    commands_are: Mapping[str, str]  # channel -> "held" or "sampled" where the description tells
 
 
 def read_text_log(path: Path | str, columns: str) -> TextLog:
@@ -217,6 +222,7 @@ def read_text_log(path: Path | str, columns: str) -> TextLog:
         joints=MappingProxyType({role: views[role] for role in JOINT_ROLES if views[role]}),
         pose=views["pose"],
         sha256=hashlib.sha256(content).hexdigest(),
+        commands_are=MappingProxyType({column.channel: column.told for column in layout.columns if column.told}),
     )
 
 

@@ -14,8 +14,7 @@ from youbot_dynamics.dynamics.arm import ArmModel
 from youbot_dynamics.dynamics.rigid_body import inertia_about
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import InputError, ModelError, ParameterError
-from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.roller_phase import mean_factor
+from youbot_dynamics.kinematics.mecanum import FEWEST_ROLLERS, MecanumBase, mean_factor
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Parameter, Value, check_names, fact, facts_of
 from youbot_dynamics.resources import config_path
@@ -31,7 +30,6 @@ _FACTS = "chosen: spread about the values of docs/robot_facts.md"
 _FILTER = "chosen: filter of a speed counted in ticks per ms"
 _EVEN = "chosen: every phase is equally likely"
 _UNREPORTED = "chosen: the youBot reports none"
-_FEWEST_ROLLERS = 4  # with fewer the barrels end in a point
 # Drawn evenly in the logarithm: what has not been measured, within powers of ten.
 _LOGARITHMIC = ("sliding_travel", "servo_gain", "servo_reset")
 # Share of the robots that have none of it, 0, where its bounds differ.
@@ -173,9 +171,9 @@ class BaseTruth:
 
     def __post_init__(self) -> None:
         """Refuse parts of rollers, wheels of too few, and rollers along which the contact of omni wheels would move."""
-        if self.rollers != 0.0 and (self.rollers < _FEWEST_ROLLERS or self.rollers != round(self.rollers)):
+        if self.rollers != 0.0 and (self.rollers < FEWEST_ROLLERS or self.rollers != round(self.rollers)):
             raise ModelError(
-                "rollers a wheel", got=f"{self.rollers:g}", expected=f"0, or a whole number from {_FEWEST_ROLLERS} on"
+                "rollers a wheel", got=f"{self.rollers:g}", expected=f"0, or a whole number from {FEWEST_ROLLERS} on"
             )
         if self.rollers != 0.0 and self.wheel_distance > 0.0:
             raise ModelError("rollers a wheel", got=f"{self.rollers:g} of omni wheels", expected="0: smooth wheels")

@@ -35,7 +35,8 @@ from youbot_dynamics.errors import ModelError
 from youbot_dynamics.estimation.odometry._gyro import GyroSettings, GyroTurn, GyroYaw
 from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometrySettings, OdometryState, SignCheck
 from youbot_dynamics.estimation.odometry._slip import SlipSettings
-from youbot_dynamics.kinematics.roller_phase import RollingWheels, mean_factor
+from youbot_dynamics.kinematics.mecanum import mean_factor
+from youbot_dynamics.kinematics.roller_phase import RollingWheels
 from youbot_dynamics.robot import Robot
 
 _PIECE = 0.4  # [s] over which speeds are summed

@@ -34,7 +34,14 @@ from youbot_dynamics.identification.body._model import (
     Readings,
     compared,
 )
-from youbot_dynamics.identification.delay import CONSTANT, OPPOSITE, LaggedCommand, identified_together, leading
+from youbot_dynamics.identification.delay import (
+    CONSTANT,
+    OPPOSITE,
+    LaggedCommand,
+    identified_together,
+    leading,
+    stopping,
+)
 from youbot_dynamics.identification.least_squares import (
     NEGLIGIBLE,
     Estimate,
@@ -154,11 +161,20 @@ def identify_axis(
         found = CONSTANT if fastest else _NOT_COMMANDED
     elif np.ptp(measured) == 0.0:
         found = Reason(Kind.NOT_MEASURED, _STILL.format(fastest=fastest, unit=unit))
+    elif stop := stopping(times, commands, time, measured, LONGEST, measured_is):
+        found = stop
     else:
         readings = Readings(time, measured, measured_is == "velocity")
         if len(readings.at) < _FEWEST:
-            got = f"{len(readings.at)} of {len(time)} readings amid {WINDOW:g} s without a gap of {LONGEST_STEP:g} s"
-            raise IdentificationError(f"response of {channel}", got=got, expected=f"{_FEWEST} or more")
+            edges = np.flatnonzero(np.diff(moments) > LONGEST_STEP) + 1
+            longest = max(float(np.ptp(piece)) for piece in np.split(moments, edges))
+            got = f"{len(readings.at)} of {len(moments)} readings amid {WINDOW:g} s without a gap of {LONGEST_STEP:g} s"
+            raise IdentificationError(
+                f"response of {channel}",
+                got=f"{got}; the longest piece without one lasts {longest:.3g} s",
+                expected=f"{_FEWEST} or more, in pieces of well over {LONGEST + WINDOW:g} s, also of the commands",
+                remedy="let the commands, the readings and the recording go on while the base rests",
+            )
         found = _fitted(HeldCommand(times, commands, 0.0), readings, readings.quantum(measured), unit)
     if isinstance(found, Reason):
         return replace(axis, estimates=_refused(unit, found))
@@ -210,7 +226,9 @@ def _fitted(
     for kind, rival in rivals:
         others = Fit(_with_dead_band(rival, dead_band), readings, (fit.delay, fit.lag)).estimates(sent)
         triples = zip(response, fit.unknowns, others, strict=True)
-        response = tuple(_widened(estimate, unknown, other.value, kind) for estimate, unknown, other in triples)
+        before, response = response, tuple(_widened(one, unknown, other.value, kind) for one, unknown, other in triples)
+        refused = any(old.identified and not new.identified for old, new in zip(before, response, strict=True))
+        limits = [_doubtful(limit, kind) if refused else limit for limit in limits]
     return (*response, band, *limits), fit
 
 
@@ -358,6 +376,14 @@ def _widened(estimate: Estimate, unknown: Unknown, other: float, kind: str) -> E
     return undetermined(unknown, Reason(Kind.OTHER_EXPLANATION, exceeded))
 
 
+def _doubtful(limit: Estimate, kind: str) -> Estimate:
+    """A limit, doubtful if it is of the kind that may explain a refused value."""
+    if limit.identified or limit.name != kind:
+        return limit
+    reached = f"at least {limit.interval[0]:.3g} {limit.unit}"
+    return limit.refused(Reason(Kind.CONFUSED, f"whether commands exceeded it is open; it is {reached}"))
+
+
 def _limits(fit: Fit, quantum: float, unit: str) -> tuple[Fit, list[Estimate], list[tuple[str, HeldCommand]]]:
     """Fit with the largest acceleration and speed of the axis, where commands exceed them, and these two limits.
 
@@ -425,7 +451,7 @@ def _limit(
         half_width = 0.5 * (high - low)
         estimate = judge(unknown, low + half_width, half_width / student(freedom), half_width)
         return estimate, (max(low, float(limits[0])), high)  # an axis that is limited to 0 would not move
-    kind, why = Kind.NOT_EXCITED, "the commands never exceeded what the axis can do"
+    kind, why = Kind.NOT_EXCITED, f"the commands never exceeded the largest {unknown.name} of the axis"
     if excess[-1] > student(freedom):
         kind, why = Kind.CONFUSED, "a limit fits better, but not significantly"
     rivals = {int(admissible[0]), best}

@@ -1,6 +1,6 @@
 """Delay of each axis: the time shift for which the held command best explains the motion."""
 
-from youbot_dynamics.identification.delay._estimator import DelayEstimate, estimate_delay, negligible_delay
+from youbot_dynamics.identification.delay._estimator import DelayEstimate, estimate_delay, negligible_delay, stopping
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
     LaggedCommand,
@@ -24,4 +24,5 @@ __all__ = [
     "negligible_delay",
     "negligible_part",
     "orthogonal_size",
+    "stopping",
 ]

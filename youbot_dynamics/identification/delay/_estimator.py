@@ -402,6 +402,23 @@ def _stop_after(command: HeldCommand, time: Vector, centred: Vector, longest: fl
     return found
 
 
+def stopping(
+    sent: Vector, commanded: Vector, time: Vector, motion: Vector, longest: float, measured_is: str = "position"
+) -> Reason | None:
+    """Why an axis that stops between its commands shows no response, None if it does not stop.
+
+    Commands (n,) sent at times (n,), motion (m,) at times (m,), and the others as for `estimate_delay`.
+    """
+    known = np.isfinite(commanded)
+    if len(time) < _FEWEST or np.count_nonzero(known) < _FEWEST:
+        return None
+    half_window = 0.5 * float(np.median(np.diff(time))) if measured_is == "velocity" else 0.0
+    command, centred = HeldCommand(sent[known], commanded[known], half_window), motion - motion.mean()
+    most = max(_explained(command, time, centred, shift) for shift in np.arange(-_LEAD, longest, 2.0 * _GRID).tolist())
+    after = _stop_after(command, time, centred, longest, _STOPS * (float(centred @ centred) - max(0.0, most)))
+    return stops(after) if after else None
+
+
 def _local_minima(misfit: Callable[[float], float], grid: Vector, misfits: Vector) -> list[tuple[float, float]]:
     """Refined local minima of a misfit, known on a grid (g,), including its ends: (shift [s], misfit) of each.
 

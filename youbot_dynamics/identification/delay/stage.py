@@ -13,6 +13,7 @@ import numpy as np
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.delay._estimator import DelayEstimate, combine, estimate_delay
 from youbot_dynamics.identification.finding import CASES, Finding, FitCurve, Row, StageResult, Table
+from youbot_dynamics.identification.least_squares import Estimate, Unknown, judge
 from youbot_dynamics.identification.reading import ONE_WAY, Opened
 from youbot_dynamics.identification.signals import (
     UNITS,
@@ -36,6 +37,7 @@ FINDINGS = Table(
     Row("delay.lag_{channel}", "s", "lag of {channel}", folded=True),
 )
 _SHORTEST_PIECE, _FEWEST = 6.0, 100  # smallest duration [s] and number of readings of a piece between gaps
+_HELD_OR_SAMPLED = "; whether logged commands are held or sampled is not told"
 _DETAIL_DELAYS = 14.0  # length of the detail of a curve, in delays
 
 
@@ -48,6 +50,8 @@ class _DelayPart:
     clock: str  # clock of the times
     signals: str  # topics that were compared
     from_logged_speeds: bool  # whether the motion is a column of speeds in a text log
+    # Half a sample [s] of each channel of which a text log does not tell whether its commands are held or sampled
+    untold: dict[str, float]
 
 
 def extract(opened: Opened, robot: Robot) -> _DelayPart:
@@ -72,8 +76,16 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
             if estimate.identified
         )
     estimates = tuple(estimate for _, piece_estimates in results for estimate in piece_estimates)
+    untold: dict[str, float] = {}
+    if opened.log is not None and channel_log:
+        known = {name: opened.log.time[np.isfinite(opened.log.command[name])] for name in signals.channels}
+        halves = {name: 0.5 * float(np.median(np.diff(times))) for name, times in known.items() if len(times) > 1}
+        told = opened.log.commands_are
+        untold = {name: half for name, half in halves.items() if name not in told}
+        sampled = {name: half for name, half in halves.items() if told.get(name) == "sampled"}
+        estimates = tuple(_later(one, sampled.get(one.channel, 0.0)) for one in estimates)
     from_logged_speeds = channel_log and signals.measured_is == "velocity"
-    return _DelayPart(estimates, fits, signals.clock, signals.source, from_logged_speeds)
+    return _DelayPart(estimates, fits, signals.clock, signals.source, from_logged_speeds, untold)
 
 
 def effective_delays(signals: MotionSignals) -> dict[str, float]:
@@ -159,11 +171,21 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         for recording in taken
         for channel in {estimate.channel for estimate in recording.part.estimates if estimate.identified}
     )
+    untold: dict[str, float] = {}
+    for recording in taken:
+        for channel, half in recording.part.untold.items():
+            untold[channel] = max(half, untold.get(channel, 0.0))
     findings = tuple(
         finding
-        for channel_estimates in estimates.values()
-        for finding in _findings(combine(channel_estimates), recordings)
+        for channel, channel_estimates in estimates.items()
+        for finding in _findings(_or_later(combine(channel_estimates), untold.get(channel, 0.0)), recordings)
     )
+    if untold:
+        notes.append(
+            f"commands of {', '.join(untold)} are taken to be held from row to row; if they are samples of a command "
+            f"that changes between the rows, delays are up to {1e3 * max(untold.values()):.3g} ms longer, which the "
+            "intervals hold: name the column command_held.NAME or command_sampled.NAME to say which"
+        )
     warnings = tuple(
         f"{recording.name}: along {axis}, the base moves {gain:.3g} times as far as commanded: {UNITS}, and the wheel "
         "radius; the delay is right all the same"
@@ -175,6 +197,38 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     from_logged_speeds = all(recording.part.from_logged_speeds for recording in taken)
     return StageResult(
         "delay", findings, fits=fits, warnings=warnings, notes=(*notes, ONE_WAY), provisional=from_logged_speeds
+    )
+
+
+def _later(delay: DelayEstimate, by: float) -> DelayEstimate:
+    """The delay and dead time of a channel, later by a time [s]."""
+
+    def moved(one: Estimate) -> Estimate:
+        return dataclasses.replace(one, value=one.value + by, interval=(one.interval[0] + by, one.interval[1] + by))
+
+    effective, dead_time = moved(delay.effective), delay.dead_time and moved(delay.dead_time)
+    return dataclasses.replace(delay, value=effective.value, interval=effective.interval, dead_time=dead_time)
+
+
+def _or_later(delay: DelayEstimate, by: float) -> DelayEstimate:
+    """The delay and dead time of a channel with intervals that hold values later by up to a time [s]."""
+
+    def widened(one: Estimate) -> Estimate:
+        low, high = one.interval
+        before, half_width = 0.5 * (high - low), 0.5 * (high + by - low)
+        if not by or not before > 0.0:
+            return one
+        error, unknown = one.standard_error * half_width / before, Unknown(one.name, one.unit)
+        wider = judge(unknown, one.value, error, half_width, _HELD_OR_SAMPLED, (low, high + by))
+        return wider if one.identified else dataclasses.replace(wider, reason=one.reason)
+
+    dead_time, wide = delay.dead_time and widened(delay.dead_time), widened(delay.effective)
+    return dataclasses.replace(
+        delay,
+        interval=wide.interval,
+        standard_error=wide.standard_error,
+        reason=wide.reason,
+        dead_time=dead_time,
     )
 
 

@@ -34,6 +34,8 @@ from youbot_dynamics.simulation.youbot import BaseOnly
 
 _MOST_LISTED = 4  # problems of the data listed in a refusal
 _MOST_PATHS = 12  # recordings whose paths are drawn; those of a fleet would fill the report
+_TIME_OFFSETS = ("time_offset", "time_offset_{recording}")  # of the poses ahead of the wheels
+_LATE = 5e-3  # [s] by which wheel stamps are later than those of poses before it is said
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +144,8 @@ def identify(
     told = {data.number for data in extracted if "delay" in lacking and data.lacking.get("delay") is lacking["delay"]}
     drives, undrawn = _paths({k: files[k] for k in sound}, robot, options, reopen, told)
     notes = _notes(result, stages, [*undrawn, *copies])
-    warnings = tuple(warning for data in extracted for warning in data.warnings)
+    warnings = _late_stamps(stages)
+    warnings += tuple(warning for data in extracted for warning in data.warnings)
     warnings += tuple(warning for stage in stages for warning in stage.warnings)
     result = dataclasses.replace(result, warnings=warnings)
     return Identification(result, tuple(stages), drives, notes, warnings, robot)
@@ -164,6 +167,24 @@ def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:
     unknown = tuple(finding for finding in outcome.findings if finding.name not in taken)
     stages.append(dataclasses.replace(outcome, findings=unknown))
     return repeated | ({outcome.stage} if len(unknown) < len(outcome.findings) else set())
+
+
+def _late_stamps(stages: Sequence[StageResult]) -> tuple[str, ...]:
+    """Warnings of wheel stamps that are later than those of poses of the same motion: delays are as much too long.
+
+    Poses that are late themselves, as of a camera that needs time, say nothing about the wheels.
+    """
+    findings = {stage.stage: [finding for finding in stage.findings if finding.identified] for stage in stages}
+    offsets = [finding.estimate for finding in findings.get("calibration", ()) if finding.row.key in _TIME_OFFSETS]
+    late = [offset for offset in offsets if offset.interval[1] < -_LATE]
+    if not late or not findings.get("delay"):
+        return ()
+    by = " or ".join(f"{-1e3 * offset.value:.3g} +-{500.0 * np.ptp(offset.interval):.2g} ms" for offset in late)
+    return (
+        f"the stamps of the wheels are {by} later than those of the poses of the same motion: where both clocks agree, "
+        "the driver stamps its readings that late, and the delays contain it; stamp them when they are taken, or check "
+        "the clocks",
+    )
 
 
 def _notes(result: Result, stages: Sequence[StageResult], others: Sequence[str]) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ slow youBot, friction reduces the motion by 10 mm and more.
 Slow drift (slip, varying friction, geometry errors) is not part of the response. Therefore displacements within half a
 second are compared instead of poses, and each axis has its own gain.
 
-Four kinds of speed loops are fitted: P or PI, with feedforward torque for the acceleration or a servo on each wheel.
-Schwarz's criterion selects one. Priors about the configured values, each as strong as one reading with the deviation of
-the prior, stabilise what a drive hardly excites; a value that still ends at a bound is set back to its prior.
+Four kinds of speed loops are fitted: P or PI, with feedforward torque for the acceleration or a servo on each wheel;
+and wheels that follow whatever the load, with a lag or without. Schwarz's criterion selects one. Priors about the
+configured values, each as strong as one reading with the deviation of the prior, stabilise what a drive hardly excites;
+a value that still ends at a bound is set back to its prior.
 
 Source: system 33.
 """
@@ -46,7 +47,7 @@ from youbot_dynamics.identification.least_squares import (
     unsettled,
     widened,
 )
-from youbot_dynamics.identification.response._problem import ARMS, Loops, Problem, base_of
+from youbot_dynamics.identification.response._problem import ARMS, DELAYED, LAGGED, Loops, Problem, base_of
 from youbot_dynamics.identification.response._signals import DriveSignals, has_enough_data
 from youbot_dynamics.identification.response._unknowns import (
     DISTURBED,
@@ -54,10 +55,12 @@ from youbot_dynamics.identification.response._unknowns import (
     INNER,
     INTEGRAL,
     LAG,
+    NIL,
     NO_INTEGRAL,
     RATE,
     TOGETHER,
     UNKNOWNS,
+    UNLOADED_WHEELS,
     VALUES,
     reset_at_bounds,
     value_at_bound,
@@ -67,12 +70,13 @@ _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], desired num
 # Simulations of the drives: for a first solution, from each start for a kind of loops, and from the best of these.
 _FIRST_BUDGET, _TRIAL, _BUDGET = 100, 200, 300
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
+_SHORT_LAGS = (1e-3, 2e-3, 4e-3, 8e-3, 0.016)  # that a base without a lag that shows might have [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
 _RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: about 1 to 150 by the cautious one
 _STUCK = 4.0  # difference of P loops to those with the other feed above which their search is repeated from these
 _HOPELESS = 100.0  # difference that cannot matter: by the cautious criterion 1 to 10^7 and more
 _WORST_MISFIT = 0.1  # relative misfit of the displacements above which the model is rejected
-_KINDS = tuple(Loops(feed, integral) for feed in (1.0, 0.0) for integral in (False, True))
+_KINDS = (DELAYED, LAGGED, *(Loops(feed, integral) for feed in (1.0, 0.0) for integral in (False, True)))
 _FIRST = Loops(1.0, True)  # the search starts with this kind
 
 _FEW_POSES = Reason(Kind.TOO_LITTLE_DATA, "too few poses while commands were sent")
@@ -102,6 +106,7 @@ class Candidate:
     squares: Vector  # (3,) sums of squared residuals of x, y, yaw [m2, m2, rad2]
     readings: float  # number of displacements used, three residuals each
     span: float  # number of readings within the time of a displacement; this many neighbours are dependent
+    count: int  # of the unknowns that the kind may fit, also those that ended at a bound
     settled: bool = True  # whether the search converged within its budget
 
     @property
@@ -117,12 +122,8 @@ class Candidate:
         return n * float(np.mean(logarithms)) + count * math.log(n)
 
     def _terms(self) -> tuple[float, Vector, int]:
-        """Independent instants, logarithms of the variances of the driven axes, and number of unknowns.
-
-        All unknowns that a kind may fit count, also those that ended at a bound.
-        """
-        count = len(self.free) + len(self.held) - (0 if self.kind.integral else 1)
-        return max(2.0, self.readings / self.span), np.log(self.squares[self.squares > 0.0]), count
+        """Independent instants, logarithms of the variances of the driven axes, and number of unknowns."""
+        return max(2.0, self.readings / self.span), np.log(self.squares[self.squares > 0.0]), self.count
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,10 +169,10 @@ def identify_response(
     first = array("delays", delays, (3,))
     useful = [drive for drive in drives if has_enough_data(drive)]
     if not useful:
-        return _refused(_FEW_POSES)
+        return refused(_FEW_POSES)
     problem = Problem(useful, dynamics, _driven(useful))
     if not np.any(problem.driven):
-        return _refused(_NOT_MOVED)
+        return refused(_NOT_MOVED)
     starts = [
         np.array(
             [*np.maximum(first - lag, 0.02), lag, 0.5 / lag, *problem.friction, 1.0, problem.centre, 1.0, 1.0, 1.0, 1.0]
@@ -189,10 +190,11 @@ def identify_response(
         else:
             reasons[kind] = best
     if not candidates:
-        return _refused(reasons[_FIRST])
+        return refused(reasons[_FIRST])
     best = min(candidates, key=lambda candidate: candidate.criterion)
     for k, other in enumerate(candidates):
-        if not (best.kind.integral or other.kind.integral) and other.criterion > best.criterion + _STUCK:
+        proportional = [one.kind.loaded and not one.kind.integral for one in (best, other)]
+        if all(proportional) and other.criterion > best.criterion + _STUCK:
             # P loops with and without feed explain most drives alike, without it by a time constant of servos more.
             start, servo = best.values.copy(), (0.5 - best.kind.feed) / best.values[RATE]
             start[[0, 1, 2, LAG]] += 0.5 * servo
@@ -231,6 +233,11 @@ def _start_of(kind: Loops, initial: Vector) -> Vector:
         start[LAG], start[RATE] = 0.5 * initial[LAG], 1.0 / initial[LAG]
     if not kind.integral:
         start[INTEGRAL] = 0.0
+    if not kind.loaded:
+        start[[RATE, *NIL]] = 0.0
+    if kind == DELAYED:
+        start[:LAG] += start[LAG]
+        start[LAG] = 0.0
     return start
 
 
@@ -239,11 +246,12 @@ def _fitted(problem: Problem, kind: Loops, start: Vector, budget: int, least: fl
 
     `least` is the criterion of another kind: the search is stopped where this one is hopelessly worse.
     """
-    free, held, left = problem.excited(kind), dict[int, Reason](), budget
-    n = max(2.0, problem.readings / problem.span)
-    model = problem.model(kind, (least + _HOPELESS - len(free) * math.log(3.0 * n)) / n)
+    free, left = problem.excited(kind), budget
+    n, count = max(2.0, problem.readings / problem.span), len(free)
+    model = problem.model(kind, (least + _HOPELESS - count * math.log(3.0 * n)) / n)
+    held = {} if kind.loaded else dict.fromkeys(INNER, UNLOADED_WHEELS)
     if not kind.integral:
-        held = {INTEGRAL: NO_INTEGRAL}
+        held[INTEGRAL] = NO_INTEGRAL
     while True:
         solution = search_costly(model, start, free, left)
         left -= solution.evaluations
@@ -263,7 +271,23 @@ def _fitted(problem: Problem, kind: Loops, start: Vector, budget: int, least: fl
         return reason
     # One that is not settled still counts as another explanation.
     squares = problem.squares(solution.residual)
-    return Candidate(kind, x, free, held, squares, problem.readings, problem.span, settled)
+    return Candidate(kind, x, free, held, squares, problem.readings, problem.span, count, settled)
+
+
+def _with_short_lag(problem: Problem, best: Candidate) -> Candidate:
+    """Fit with the lag that moves the dead times of a base without one most, weighted by its odds.
+
+    Of a lag that is over before the next reading, the data may tell hardly anything.
+    """
+    farthest, most = best, 0.0
+    for lag in _SHORT_LAGS:
+        start = best.values.copy()
+        start[:LAG], start[LAG] = np.maximum(start[:LAG] - lag, 0.0), lag
+        trial = _fitted(problem, DELAYED, start, _TRIAL)
+        moved = lag * math.exp(0.25 * (best.cautious - trial.cautious)) if isinstance(trial, Candidate) else 0.0
+        if isinstance(trial, Candidate) and moved > most:
+            farthest, most = trial, moved
+    return farthest
 
 
 def _unexplained(problem: Problem, squares: Vector) -> Reason | None:
@@ -303,8 +327,10 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
     """
     best = min(candidates, key=lambda candidate: candidate.criterion)
     x, names = best.values, [unknown.name for unknown in UNKNOWNS]
-    rivals = []
-    for candidate in candidates:
+    others, rivals = list(candidates), []
+    if best.kind == DELAYED:
+        others = [one for one in candidates if one.kind != LAGGED] + [_with_short_lag(problem, best)]
+    for candidate in others:
         odds = min(1.0, math.exp(0.5 * (best.cautious - candidate.cautious)))
         changes = math.sqrt(odds) * (candidate.values - x)
         rivals.append(Rival(_OTHER_LOOPS, dict(zip(names, changes.tolist(), strict=True))))
@@ -313,7 +339,7 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
         sums = _linearised(problem, best)
         linear = fit(sums, VALUES, between=False)
     except IdentificationError as exception:
-        return _refused(Reason(Kind.TOO_LITTLE_DATA, exception.got))
+        return refused(Reason(Kind.TOO_LITTLE_DATA, exception.got))
     # Of dead times and lag, parts of a delay; the other values are never judged.
     resolution = negligible_part(float(np.min(x[:LAG][problem.driven]) + x[LAG]))
     known = [dataclasses.replace(unknown, resolution=resolution) for unknown in UNKNOWNS]
@@ -322,10 +348,12 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
     for k, unknown in enumerate(known):
         prior_shift = float(linear.values[k] - x[k])
         error = math.hypot(math.sqrt(float(linear.covariance[k, k])), prior_shift)
+        if k == LAG and not best.kind.lagged:
+            error = 0.0  # but for that of kinds with a lag
         judged = judge(unknown, float(x[k]), error, linear.half_width(error))
         if k in best.held:
             estimates.append(judged.refused(best.held[k]))
-        elif not excited[k]:
+        elif not excited[k] and not math.isfinite(error):
             estimates.append(undetermined(unknown))
         elif not math.isfinite(error):
             estimates.append(dataclasses.replace(undetermined(unknown, _ALIKE), value=float(x[k])))
@@ -383,12 +411,12 @@ def combined_response(responses: Sequence[Response]) -> Response:
             )
             candidates += [joint_candidate] if isinstance(joint_candidate, Candidate) else []
     if not candidates:
-        return _refused(_DIFFERENT)
+        return refused(_DIFFERENT)
     return _selected(tuple(candidates), joint)
 
 
-def fitted_again(response: Response, drive: DriveSignals) -> DrivenBase | None:
-    """Base fitted to another drive, with the kind of loops of a response; None if the drive does not determine it.
+def fitted_again(response: Response, drive: DriveSignals, kind: Loops | None = None) -> Candidate | None:
+    """Fit of a kind of loops, that of a response if None, to another drive; None if the drive does not determine it.
 
     It must drive the same axes: of others, the values would be those of the response.
 
@@ -402,10 +430,23 @@ def fitted_again(response: Response, drive: DriveSignals) -> DrivenBase | None:
         return None
     problem = Problem([drive], response.problem.dynamics, driven)
     problem.scale = response.problem.scale
-    found = _fitted(problem, best.kind, best.values, _BUDGET)
-    if not isinstance(found, Candidate) or not found.settled:
-        return None
-    return base_of(found.values, found.kind, problem.dynamics)
+    start = best.values if kind in (None, best.kind) else _start_of(kind, best.values)
+    found = _fitted(problem, kind or best.kind, start, _BUDGET)
+    return found if isinstance(found, Candidate) and found.settled else None
+
+
+def left_out(response: Response, first: Candidate | None, drive: DriveSignals, middle: float) -> Vector:
+    """Sums (2,) of the squares [m2] of what predictions of a drive after `middle` [s] leave; NaN where unknown.
+
+    The predictions are by a response `fitted_again` to the part `drive` before, `first`, and by delays alone.
+    """
+    delays = first if first is None or first.kind == DELAYED else fitted_again(response, drive, DELAYED)
+    if first is None or delays is None or response.problem is None:
+        return np.full(2, math.nan)
+    problem = response.problem
+    later = problem.drives[0].stamps[: -problem.spans[0]] >= middle
+    residuals = [problem.stacked(one.kind, one.values).reshape(-1, 3)[later] for one in (first, delays)]
+    return np.array([float(problem.squares(residual) @ ARMS**2) for residual in residuals])
 
 
 def _driven(drives: Sequence[DriveSignals]) -> Flags:
@@ -414,5 +455,6 @@ def _driven(drives: Sequence[DriveSignals]) -> Flags:
     return np.asarray(distance > _DRIVEN)
 
 
-def _refused(reason: Reason) -> Response:
+def refused(reason: Reason) -> Response:
+    """Response without any value, for a reason."""
     return Response(tuple(undetermined(unknown, reason) for unknown in (*UNKNOWNS, FEED)))

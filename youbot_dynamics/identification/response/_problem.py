@@ -15,11 +15,18 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.driven_base import STATE_SIZE, DrivenBase, follow
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics
 from youbot_dynamics.identification.least_squares import Model, slopes_of
-from youbot_dynamics.identification.response._signals import DriveSignals, displacements, span_of
+from youbot_dynamics.identification.response._signals import (
+    DriveSignals,
+    displacements,
+    lagged_positions,
+    rolled_path,
+    span_of,
+)
 from youbot_dynamics.identification.response._unknowns import (
     CENTRE,
     GAINS,
     HIGH,
+    INNER,
     INTEGRAL,
     LAG,
     LOW,
@@ -42,6 +49,13 @@ class Loops:
 
     feed: float  # as in `DrivenBase`
     integral: bool  # PI or P
+    loaded: bool = True  # whether friction and inertia disturb them
+    lagged: bool = True  # whether they have a lag
+
+
+# Wheels that follow their commands whatever the load, after a dead time alone or through a lag as well. The lag of the
+# second is never 0, where it could not be told from a dead time.
+DELAYED, LAGGED = Loops(1.0, False, loaded=False, lagged=False), Loops(1.0, False, loaded=False)
 
 
 class Problem:
@@ -67,7 +81,8 @@ class Problem:
 
     def excited(self, kind: Loops) -> Indices:
         """Indices (f,) of the unknowns that the drives of a base with loops of this kind depend on."""
-        return self.free if kind.integral else self.free[self.free != INTEGRAL]
+        none = ((INNER, kind.loaded), ((LAG,), kind.lagged), ((INTEGRAL,), kind.integral))
+        return np.setdiff1d(self.free, [k for unknowns, has in none if not has for k in unknowns])
 
     def weigh(self, kind: Loops, x: Vector) -> None:
         """Set the weights of the axes from the residuals of a kind of loops at a first solution (15,)."""
@@ -86,7 +101,10 @@ class Problem:
             poses, residual = np.zeros((len(drive.stamps), 3)), np.empty_like(moved)
             twists = np.ascontiguousarray(drive.twists * x[GAINS])
             begin, end, state = float(drive.sent[0]), float(drive.stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
-            follow(constants, state, begin, end, _STEP, drive.sent, twists, drive.stamps, poses)
+            if kind.loaded:
+                follow(constants, state, begin, end, _STEP, drive.sent, twists, drive.stamps, poses)
+            else:
+                poses = rolled_path(lagged_positions(drive, twists, x[:3], float(x[LAG])))
             _write_residual(moved, poses, known, self.scale, residual)
             parts.append(residual.ravel())
         return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import InputError
-from youbot_dynamics.identification.signals import stream_gaps
+from youbot_dynamics.identification.delay import LaggedCommand
+from youbot_dynamics.identification.signals import HeldCommand, stream_gaps
 from youbot_dynamics.kinematics import planar
 
 _MEMORY = 0.5  # time for which a command affects the base [s]
@@ -73,10 +74,23 @@ def _valid_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tu
 def rolled_path(body_positions: ArrayLike) -> Vector:
     """Odometry poses (m, 3) on SE(2), from the origin, by wheel angles through the forward kinematics (m, 3)."""
     sums = array("body_positions", body_positions, (None, 3))
-    poses = np.zeros((len(sums), 3))
-    for k, step in enumerate(np.diff(sums, axis=0)):
-        poses[k + 1] = planar.compose(poses[k], planar.exponential(step))
-    return poses
+    steps = np.diff(sums, axis=0)
+    heading = sums[:-1, 2] - sums[0, 2] + 0.5 * steps[:, 2]
+    chords = planar.turned(steps[:, :2] * np.sinc(0.5 * steps[:, 2:] / np.pi), heading)
+    return np.vstack([np.zeros(3), np.column_stack([np.cumsum(chords, axis=0), sums[1:, 2] - sums[0, 2]])])
+
+
+def lagged_positions(drive: DriveSignals, twists: Vector, dead_times: Vector, lag: float) -> Vector:
+    """Body positions (m, 3) at the stamps of a drive under twists (c, 3), after dead times (3,) and a lag or 0 [s].
+
+    Exact, and from rest like the drive.
+    """
+    sent = np.append(drive.sent[0] - 1.0, drive.sent)
+    commands = [HeldCommand(sent, np.append(0.0, column), 0.0) for column in twists.T]
+    query = [drive.stamps - dead_time for dead_time in dead_times]
+    if lag > 0.0:
+        return np.column_stack([LaggedCommand(one, lag).at(at).motion for one, at in zip(commands, query, strict=True)])
+    return np.column_stack([one.motion(at) for one, at in zip(commands, query, strict=True)])
 
 
 def span_of(drive: DriveSignals) -> int:

@@ -35,6 +35,9 @@ GAINS = slice(11, 14)
 INNER = (RATE, *range(5, 11), INTEGRAL)  # of the loops and their disturbances
 TOGETHER = Reason(Kind.CONFUSED, "only its combination with the other numbers of the loops is determined")
 NO_INTEGRAL = Reason(Kind.NOT_OF_THE_ROBOT, "the loops have no integral action")
+UNLOADED_WHEELS = Reason(
+    Kind.NOT_OF_THE_ROBOT, "the wheels follow their commands whatever the load: friction and loops do not show"
+)
 _NO_FRICTION = Reason(Kind.AT_BOUND, "these drives show no such friction")
 NIL = range(5, 9)  # friction, which may be zero
 # Standard deviations of the priors: of ln(2 rate lag), ln(turn_factor), centre_x [m], ln(integral) and gains. Loops
@@ -48,8 +51,13 @@ VALUES = tuple(
 
 
 def priors(x: Vector, centre: float) -> tuple[Vector, Vector]:
-    """Residuals (7,) of the priors for values (15,), in standard deviations, and their slopes (7, 15)."""
+    """Residuals (7,) of the priors for values (15,), in standard deviations, and their slopes (7, 15).
+
+    They are about speed loops under load: 0 where there are none.
+    """
     residuals, slopes = np.zeros(7), np.zeros((7, len(x)))
+    if x[RATE] <= 0.0:
+        return residuals, slopes
     residuals[0] = math.log(2.0 * x[RATE] * x[LAG]) / _RATE_DEVIATION
     slopes[0, RATE], slopes[0, LAG] = 1.0 / (x[RATE] * _RATE_DEVIATION), 1.0 / (x[LAG] * _RATE_DEVIATION)
     residuals[1], slopes[1, TURN] = math.log(x[TURN]) / _TURN_DEVIATION, 1.0 / (x[TURN] * _TURN_DEVIATION)
@@ -72,6 +80,8 @@ def reset_at_bounds(x: Vector, free: Indices, dynamics: MecanumDynamics) -> tupl
     Friction at 0 is kept, since there may be none. Dead times and gains have no prior; `value_at_bound` refuses them.
     """
     values, reasons = x.copy(), dict[int, Reason]()
+    if x[RATE] <= 0.0:  # without loops under load, no lag is as good as any
+        return values, reasons
     expected = {LAG: 0.5 / x[RATE], RATE: 0.5 / x[LAG], TURN: 1.0, CENTRE: dynamics.centre_of_mass[0]}
     friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
     expected |= {INTEGRAL: 1.0, **dict(zip(NIL, friction, strict=True))}

@@ -11,9 +11,19 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.delay import stopping
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, Row, StageResult, Table
+from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import Opened
-from youbot_dynamics.identification.response._fit import Response, combined_response, fitted_again, identify_response
+from youbot_dynamics.identification.response._fit import (
+    Response,
+    combined_response,
+    fitted_again,
+    identify_response,
+    left_out,
+    refused,
+)
+from youbot_dynamics.identification.response._problem import base_of
 from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import DRAWN, Taken
@@ -36,6 +46,8 @@ FINDINGS = Table(
     # The calibration identifies the gains; here they only keep the other values unbiased.
     Row("base.response.gain_{axis}", "1", "gain {axis} of the response"),
 )
+_LONGEST_DELAY = 0.8  # [s] after which motion may stop
+_NOT_USED = "is not used"
 _LONGEST = 300.0  # longest part of a recording that is simulated, from the first command on [s]
 _AXES = (("x", "m"), ("y", "m"), ("yaw", "rad"))
 
@@ -47,6 +59,7 @@ class _ResponsePart:
     response: Response  # identified from this recording alone
     fits: tuple[FitCurve, ...]  # its curves
     samples: int  # readings
+    left_out: Vector  # (2,) as `left_out` of its second half
     fastest: Vector  # largest commanded twist (3,) [m/s, m/s, rad/s]
 
 
@@ -69,12 +82,16 @@ def extract(opened: Opened, robot: Robot) -> _ResponsePart:
     drive = DriveSignals(sent, twists, stamps, rolled_path(signals.measured[inside]), opened.number)
     delays = robot.base.delay.effective()
     start_delays = np.where(delays > 0.0, delays, 0.15)
-    response = identify_response([drive], robot.base.dynamics(), start_delays)
+    axes = zip(twists.T, signals.measured[inside].T, strict=True)
+    stops = (stopping(sent, command, stamps, motion, _LONGEST_DELAY) for command, motion in axes)
+    stop = next((reason for reason in stops if reason), None)
+    response = refused(stop) if stop else identify_response([drive], robot.base.dynamics(), start_delays)
     fits: tuple[FitCurve, ...] = ()
+    squares = np.full(2, math.nan)
     if response.base is not None and opened.number < DRAWN:
-        fits = _curves(response, drive, opened.path.name)
-        fits += _held_out(response, drive, opened.path.name)
-    return _ResponsePart(response, fits, len(drive.stamps), np.max(np.abs(twists), axis=0, initial=0.0))
+        held_out, squares = _held_out(response, drive, opened.path.name)
+        fits = _curves(response, drive, opened.path.name) + held_out
+    return _ResponsePart(response, fits, len(drive.stamps), squares, np.max(np.abs(twists), axis=0, initial=0.0))
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
@@ -84,28 +101,31 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     samples = sum(part.samples for part in parts)
     fastest = np.max([part.fastest for part in parts], axis=0)
     valid = f"twists of up to {fastest[0]:.3g} m/s, {fastest[1]:.3g} m/s, {fastest[2]:.3g} rad/s"
+    own, delays = np.sqrt(np.nansum([part.left_out for part in parts], axis=0))
+    worse = response.usable and own > delays
     dead_times = {axis: response[f"dead_time_{axis}"].value for axis, _ in _AXES} if response.usable else {}
     unknown = [axis for axis, value in dead_times.items() if not value > 0.0]  # then BaseResponse.known is false
-    notes = (
-        f"{_WHOLE} is not used: it needs the dead time of every axis, and that of {' and '.join(unknown)} was not "
-        "found; the configured response or, without one, the effective delays are used instead",
-    )
+    instead = "the configured response or, without one, the effective delays are used instead"
+    why = f"it needs the dead time of every axis, and that of {' and '.join(unknown)} was not found"
+    if worse:
+        why = f"of the second halves of the drives, it leaves {own / delays:.3g} times what delays alone leave"
     findings = []
     for estimate in response.estimates:
         row, whole = FINDINGS.row(estimate.name), bool(dead_times) and not unknown
         together = whole and row.part_of == _WHOLE and math.isfinite(estimate.value)
-        findings.append(Finding(row, estimate, samples, valid, together=together))
+        finding = Finding(row, estimate, samples, valid, together=together)
+        findings.append(finding.refused(Reason(Kind.UNEXPLAINED, f"{_WHOLE} {_NOT_USED}: {why}")) if worse else finding)
     return StageResult(
         "response",
         tuple(findings),
         fits=tuple(fit for part in parts for fit in part.fits),
         correlations=Correlation.of_fit("Response of the base", response.fit),
-        notes=notes if unknown else (),
+        notes=(f"{_WHOLE} {_NOT_USED}: {why}; {instead}",) if unknown or worse else (),
     )
 
 
-def _held_out(whole: Response, drive: DriveSignals, name: str) -> tuple[FitCurve, ...]:
-    """Poses of the second half of a drive, predicted from its commands by a fit of the first half only.
+def _held_out(whole: Response, drive: DriveSignals, name: str) -> tuple[tuple[FitCurve, ...], Vector]:
+    """Poses of the second half of a drive, predicted from its commands by a fit of the first half only; `left_out`.
 
     Only the kind of the speed loops is that which the whole drive shows.
     Both start at the same pose. The model runs from the beginning, so that its loops have the same state as the
@@ -114,17 +134,21 @@ def _held_out(whole: Response, drive: DriveSignals, name: str) -> tuple[FitCurve
     middle = 0.5 * float(drive.stamps[0] + drive.stamps[-1])
     early, later = drive.sent < middle, drive.stamps >= middle
     first = DriveSignals(drive.sent[early], drive.twists[early], drive.stamps[~later], drive.poses[~later])
-    base = fitted_again(whole, first)
-    if base is None:
-        return ()
-    modelled = base.path(drive.sent, drive.twists, drive.stamps)[later]
+    again = fitted_again(whole, first)
+    squares = left_out(whole, again, first, middle)
+    if again is None or whole.problem is None:
+        return (), squares
+    modelled = base_of(again.values, again.kind, whole.problem.dynamics).path(drive.sent, drive.twists, drive.stamps)[
+        later
+    ]
     measured, time = drive.poses[later], drive.stamps[later] - drive.stamps[later][0]
     turn = measured[0, 2] - modelled[0, 2]
     c, s = math.cos(turn), math.sin(turn)
     moved = modelled - modelled[0]
     moved[:, :2] = moved[:, :2] @ np.array([[c, s], [-s, c]])
     predicted = "predicted from the commands by a fit of the first half"
-    return _axis_curves("Second half", name, predicted, time, measured, moved + measured[0], held_out=True)
+    curves = _axis_curves("Second half", name, predicted, time, measured, moved + measured[0], held_out=True)
+    return curves, squares
 
 
 def _curves(response: Response, drive: DriveSignals, name: str) -> tuple[FitCurve, ...]:

@@ -61,6 +61,8 @@ class LogRecording(Recording):
             self._add_joints(f"/arm_1/motor_{role}", [{}, {}, log.joints.get(role, {})])
         if any(axis in log.command for axis in _AXES):
             rows, table = self._commands(log.command)
+            if "sampled" in log.commands_are.values():  # it changed between the rows, on average half a row earlier
+                rows = rows - int(0.5 * np.median(np.diff(rows)))
             self._add("/cmd_vel", TWIST_STAMPED, twist_columns, (rows, rows, table))
         if any(axis in log.measured for axis in _AXES):
             missing = np.full(len(log.time), np.nan)

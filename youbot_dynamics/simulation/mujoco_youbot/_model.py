@@ -12,8 +12,7 @@ from youbot_dynamics.arrays import Vector, array, number
 from youbot_dynamics.dynamics.arm import ROOT_LINK, ArmModel
 from youbot_dynamics.dynamics.tree import Link, read_urdf
 from youbot_dynamics.errors import ModelError
-from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.roller_phase import mean_factor
+from youbot_dynamics.kinematics.mecanum import MecanumBase, mean_factor
 from youbot_dynamics.resources import urdf_path
 from youbot_dynamics.simulation.arm import STEP
 from youbot_dynamics.simulation.base import WheelLoop, loop_of

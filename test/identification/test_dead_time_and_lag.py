@@ -1,0 +1,58 @@
+"""Dead time and lag of drawn bases that are nothing else, found by both stages that estimate them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from delay_and_lag import delays_of, drawn, response_of
+from repository import ROOT
+
+from youbot_dynamics.robot import load_robot
+
+ROBOT = load_robot(robot_file=ROOT / "config" / "robots" / "rosbot_xl.yaml")
+DEAD_TIMES = ("dead_time_x", "dead_time_y", "dead_time_yaw")
+IN_STEP = 12  # no lag, and jumps of the command at the rate of the readings
+
+
+def share_held(seeds, found) -> float:
+    """Share of the identified intervals of `found`(base) that hold the true dead time."""
+    held = [
+        one.interval[0] - 1e-6 <= base.dead_time <= one.interval[1] + 1e-6
+        for base in map(drawn, seeds)
+        for one in found(base)
+        if one.identified
+    ]
+    assert len(held) > 2 * len(seeds), "most dead times of these bases are identified"
+    return float(np.mean(held))
+
+
+def by_response(base):
+    response = response_of(base, ROBOT)
+    assert response.usable
+    return [response[name] for name in DEAD_TIMES]
+
+
+def by_delay(base):
+    return [one.dead_time for one in delays_of(base, ROBOT)]
+
+
+@pytest.mark.parametrize("seed", [0, IN_STEP])
+def test_wheels_that_follow_exactly_after_a_dead_time_have_no_lag(seed):
+    base = drawn(seed)
+    assert base.lag == 0.0
+    response = response_of(base, ROBOT)
+    for name in DEAD_TIMES:
+        assert response[name].identified and response[name].value == pytest.approx(base.dead_time, abs=1e-4)
+        assert response[name].interval[0] <= base.dead_time <= response[name].interval[1]
+    assert response["lag"].interval[0] == response["lag"].value == 0.0
+
+
+def test_dead_times_of_some_mixtures_hold():
+    assert share_held(range(1, 4), by_response) >= 0.9
+    assert share_held(range(12), by_delay) >= 0.9
+
+
+@pytest.mark.slow
+def test_dead_times_of_many_mixtures_hold():
+    assert 0.90 <= share_held(range(100), by_response) <= 0.99
+    assert 0.90 <= share_held(range(100), by_delay) <= 0.99
