@@ -2,10 +2,10 @@
 
 The poses have a noise of 0.5 mm and 1 mrad.
 
-    fl: 46.74 mm, 95 % from 46.70 to 46.78 mm (true 46.73), -0.5 %
-    fr: 46.93 mm, 95 % from 46.89 to 46.97 mm (true 46.91), -0.1 %
-    rl: 47.48 mm, 95 % from 47.44 to 47.53 mm (true 47.48), +1.1 %
-    rr: 46.79 mm, 95 % from 46.74 to 46.83 mm (true 46.77), -0.4 %
+    fl: 46.74 mm, 95 % from 46.72 to 46.76 mm (true 46.73), -0.5 %
+    fr: 46.93 mm, 95 % from 46.91 to 46.95 mm (true 46.91), -0.1 %
+    rl: 47.49 mm, 95 % from 47.46 to 47.51 mm (true 47.48), +1.1 %
+    rr: 46.79 mm, 95 % from 46.76 to 46.81 mm (true 46.77), -0.4 %
     rl is the largest; mean radius 46.98 mm, identified
 """
 

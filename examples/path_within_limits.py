@@ -6,17 +6,17 @@ A Ridgeback drives through four waypoints, at rest in each, within 12 s. Bars ar
      1.5 s   9.3 rad/s #########
      2.5 s   9.2 rad/s #########
      3.5 s   4.1 rad/s ####
-     4.5 s   5.9 rad/s ######
-     5.5 s  14.2 rad/s ##############
-     6.5 s  13.8 rad/s ##############
-     7.5 s   5.3 rad/s #####
-     8.5 s   7.2 rad/s #######
-     9.5 s  17.5 rad/s ##################
-    10.5 s  17.0 rad/s #################
-    11.5 s   6.4 rad/s ######
-    fastest wheel 19.0 rad/s, its limit 17.1 rad/s
-    refused: a wheel speed of 19 rad/s, at most 17.13 rad/s
-    1.11 times slower it fits: 13.3 s instead of 12 s
+     4.5 s   5.8 rad/s ######
+     5.5 s  14.0 rad/s ##############
+     6.5 s  13.7 rad/s ##############
+     7.5 s   5.2 rad/s #####
+     8.5 s   7.0 rad/s #######
+     9.5 s  17.2 rad/s #################
+    10.5 s  16.8 rad/s #################
+    11.5 s   6.3 rad/s ######
+    fastest wheel 18.7 rad/s, its limit 17.1 rad/s
+    refused: a wheel speed of 18.7 rad/s, at most 17.13 rad/s
+    1.10 times slower it fits: 13.2 s instead of 12 s
 """
 
 from math import pi

@@ -3,9 +3,9 @@
 The same drive is identified before and after; a value counts as changed if it differs by more than its error.
 `youbot compare` does this with two results.
 
-    robot.base.delay.effective_x: 242.7 to 243.5 ms, by +0.8 +- 5.7 ms: within error
-    robot.base.delay.effective_y: 345.0 to 370.3 ms, by +25.3 +- 5.3 ms: changed
-    robot.base.delay.effective_yaw: 144.0 to 143.9 ms, by -0.2 +- 2.2 ms: within error
+    robot.base.delay.effective_x: 242.5 to 243.2 ms, by +0.7 +- 5.6 ms: within error
+    robot.base.delay.effective_y: 345.3 to 370.7 ms, by +25.4 +- 5.3 ms: changed
+    robot.base.delay.effective_yaw: 144.2 to 144.0 ms, by -0.1 +- 2.3 ms: within error
     changed: robot.base.delay.effective_y
 """
 

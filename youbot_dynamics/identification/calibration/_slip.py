@@ -27,6 +27,7 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 # Chosen: share of their slip by which unequal loads of the wheels move the base off the mean of what they demand.
 _UNEQUAL_LOADS = 0.05
+_ALIKE = 0.0002  # by which contacts of all wheels creep alike, which slip does not show: as much on twins
 
 
 class Slip(NamedTuple):
@@ -43,7 +44,7 @@ class SlipErrors(NamedTuple):
     """Relative errors (standard deviations) of what the wheels roll, of each and of all."""
 
     loads: float  # because the wheels do not move the base alike while they slip
-    unexplained: float  # by slip that radii do not explain
+    unexplained: float  # by slip that radii do not explain, and by creep
 
 
 def slip_of(windows: Sequence[Windows], guess: Guess, slips: Sequence[Vector], weights: Sequence[Vector]) -> Slip:
@@ -81,10 +82,10 @@ def slip_errors(slip: Slip, base: MecanumBase, covariance: Vector, excited: Sequ
     known = np.tile(excited, len(slip.growth) // 3)
     found, over_radii = slip.growth[known], slip.over_radii[known]
     if not len(found):
-        return SlipErrors(0.0, 0.0)
+        return SlipErrors(0.0, _ALIKE)
     left = found - slip.share * over_radii @ np.log(base.radii / np.mean(base.radii))
     as_radii = np.linalg.pinv(over_radii)
     seen = (1.0 - slip.share) * as_radii @ over_radii
     by_radii = float(np.mean(np.einsum("ki,ij,kj->k", seen, np.nan_to_num(covariance), seen)))
     slipping, unexplained = (float(np.mean((as_radii @ part) ** 2)) for part in (found, left))
-    return SlipErrors(_UNEQUAL_LOADS * math.sqrt(slipping), math.sqrt(max(unexplained - by_radii, 0.0)))
+    return SlipErrors(_UNEQUAL_LOADS * math.sqrt(slipping), math.sqrt(max(unexplained - by_radii, 0.0) + _ALIKE**2))
