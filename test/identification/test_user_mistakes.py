@@ -268,7 +268,7 @@ GEARS = [156, 156, 100, 71, 71]
     ("scale", "factor", "joints"),
     [
         (1.0, "", {1, 2, 3, 4, 5}),
-        pytest.param(2.0, "1.98", {1, 2, 4}, marks=pytest.mark.slow),  # known rotors: windows differ for joints 3 and 5
+        pytest.param(2.0, "1.98", {1, 2, 3, 4, 5}, marks=pytest.mark.slow),
         (3.5, "3.47", set()),
         pytest.param(0.102, "0.101", set(), marks=pytest.mark.slow),  # kgf m
         pytest.param(1000.0, "991", set(), marks=pytest.mark.slow),  # N mm

@@ -27,7 +27,7 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 # Chosen: share of their slip by which unequal loads of the wheels move the base off the mean of what they demand.
 _UNEQUAL_LOADS = 0.05
-_ALIKE = 0.0002  # by which contacts of all wheels creep alike, which slip does not show: as much on twins
+_ALIKE = 0.00015  # by which contacts of all wheels creep alike, which slip does not show: on twins up to 0.0003
 
 
 class Slip(NamedTuple):
