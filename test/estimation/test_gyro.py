@@ -172,3 +172,58 @@ def test_a_rate_no_base_turns_at_is_lost_and_told(bad: float) -> None:
     assert np.all(np.isfinite(state.covariance)) and np.trace(state.covariance) < 0.01
     (told,) = estimator.complaints()
     assert told.startswith("gyro: 0 steps") and "0 gaps" in told and "1 impossible rates" in told
+
+
+def turned(scale: float, motions: list[tuple[list[float], float]]) -> tuple[BaseEstimator, float]:
+    """Estimator after motions (twist of the wheels [m/s, m/s, rad/s], seconds), and by what its yaw is off [rad].
+
+    The gyro shows `scale` times the turn of the wheels.
+    """
+    robot = load_robot()
+    estimator, angles, now, true, state = BaseEstimator(robot), np.zeros(4), 0.0, 0.0, None
+    for twist, seconds in [([0.0, 0.0, 0.0], 3.0), *motions]:
+        speeds = robot.base.geometry.mecanum().wheel_speeds(twist)
+        for _ in range(round(seconds * RATE)):
+            now, angles, true = now + 1.0 / RATE, angles + speeds / RATE, true + twist[2] / RATE
+            estimator.take_rate(now, scale * twist[2])
+            state = estimator.take_wheels(now, angles, speeds)
+    assert state is not None
+    return estimator, float(state.pose[2]) - true
+
+
+@pytest.mark.parametrize("scale", [-1.0, 0.12, 0.0, 57.3])
+@pytest.mark.parametrize("before", [[], [([0.4, 0.1, 0.0], 6.0)]], ids=["turning", "after a straight way"])
+def test_a_gyro_of_another_sign_scale_or_axis_is_left_out_and_named(scale, before) -> None:
+    """It turned the odometry by -2 for +2 rad, and a wheel was blamed although the four agreed."""
+    rate = 0.05 if scale > 1.0 else 0.8
+    estimator, off = turned(scale, [*before, ([0.0, 0.0, rate], 2.0 / rate), ([0.2, 0.0, 0.0], 2.0)])
+    assert off == pytest.approx(0.0, abs=0.02)
+    assert not estimator.gyro_used and not estimator.odometry.slip.alarm
+    complaints = estimator.complaints()
+    assert len(complaints) == 1 and f"gyro: left out, since it turned by {scale:.2g} times" in complaints[0]
+
+
+def test_a_gyro_that_is_right_is_used_whatever_the_wheels_do_later() -> None:
+    """At first the base turns as its wheels do; then they all spin, and the base stays where it is."""
+    robot = load_robot()
+    estimator, off = turned(1.0, [([0.0, 0.0, 0.5], 2.0), ([0.3, 0.0, -0.5], 2.0)])
+    assert off == pytest.approx(0.0, abs=5e-3) and estimator.gyro_used and not estimator.complaints()
+    angles, speeds = np.zeros(4), robot.base.geometry.mecanum().wheel_speeds([0.0, 0.0, 0.5])
+    angles = angles + estimator.odometry.last_angles
+    for k in range(300):
+        now = 7.0 + (k + 1) / RATE
+        estimator.take_rate(now, 0.0)
+        state = estimator.take_wheels(now, angles + speeds * (k + 1) / RATE)
+    assert state is not None and estimator.gyro_used and state.pose[2] == pytest.approx(0.0, abs=5e-3)
+
+
+def test_wheels_of_unequal_radii_are_no_doubt_of_a_gyro() -> None:
+    """Right wheels 2 % larger than known turn the odometry on a straight way, on which the gyro shows nothing."""
+    robot = load_robot()
+    estimator, angles = BaseEstimator(robot), np.zeros(4)
+    speeds = robot.base.geometry.mecanum().wheel_speeds([0.4, 0.0, 0.0]) * np.array([1.0, 1.02, 1.0, 1.02])
+    for k in range(3000):
+        angles = angles + (speeds / RATE if k > 300 else 0.0)
+        estimator.take_rate(k / RATE, 0.0)
+        estimator.take_wheels(k / RATE, angles)
+    assert estimator.gyro_used and not any("gyro" in text for text in estimator.complaints())

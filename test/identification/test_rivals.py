@@ -20,6 +20,7 @@ from youbot_dynamics.identification.least_squares import (
     combined,
     judge,
     least_squares,
+    reaching,
     strength,
     undetermined,
     widened,
@@ -39,6 +40,17 @@ def test_what_a_rival_changes_is_an_independent_error():
     assert wider.identified and wider.value == 1.0
     assert wider.standard_error == pytest.approx(0.1 * math.sqrt(3.0))
     assert wider.interval == pytest.approx((1.0 - 0.2 * math.sqrt(3.0), 1.0 + 0.2 * math.sqrt(3.0)))
+
+
+def test_a_longer_interval_and_its_standard_error_say_the_same():
+    """Intervals of +-27 ms stood beside standard errors of .8 ms."""
+    longer = reaching(SURE, UNKNOWN, (0.8, 1.4))
+    assert longer.identified and longer.interval == (0.8, 1.4)
+    assert longer.standard_error == pytest.approx(0.1 * 0.6 / 0.4)
+    wide = reaching(SURE, UNKNOWN, (0.2, 1.8), "; drive more")
+    assert wide.reason.kind is Kind.TOO_WIDE and "drive more" in wide.reason.text
+    assert reaching(wide, UNKNOWN, (0.1, 1.9)).reason == wide.reason
+    assert reaching(SURE, UNKNOWN, SURE.interval) is SURE
 
 
 def test_a_rival_that_says_nothing_of_a_value_leaves_it():

@@ -32,7 +32,7 @@ from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.stamp_rhythm import StampRhythm
 from youbot_dynamics.errors import ModelError
-from youbot_dynamics.estimation.odometry._gyro import GyroSettings, GyroTurn, GyroYaw
+from youbot_dynamics.estimation.odometry._gyro import GyroCheck, GyroSettings, GyroTurn, GyroYaw
 from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometrySettings, OdometryState, SignCheck
 from youbot_dynamics.estimation.odometry._slip import SlipSettings
 from youbot_dynamics.kinematics.mecanum import mean_factor
@@ -187,6 +187,7 @@ class BaseEstimator:
         self.odometry = Odometry(robot, odometry or OdometrySettings(), wheels, slip)
         fastest = robot.base.limits.wheel_speed * float(np.abs(wheels.base.forward_matrix[2]).sum())
         self.gyro = GyroYaw(gyro or GyroSettings(), _TURNS * fastest)
+        self._gyro_check = GyroCheck(wheels.base)
         self.gyro_used, self.gyro_missed = False, 0
         self._joints = robot.driver.wheel_joints
         # Stamps [s]: now, last fault of the gyro, last reading with roller phases.
@@ -215,12 +216,17 @@ class BaseEstimator:
         begin = self.odometry.last_stamp
         turn = None if begin is None else self.gyro.turn(begin, stamp)
         before = self.odometry.last_angles
+        measured, turn = turn, turn if self._gyro_check.ratio is None else None
         state = self.odometry.update(stamp, position, turn)
+        if state is not None and before is not None and measured is not None:
+            lost = self._gyro_check.update(np.asarray(position, dtype=float) - before, measured.angle)
+            if lost != 0.0:
+                self.odometry.leave_gyro(lost)
         if self._finder is not None and state is not None and before is not None and turn is not None:
             self._find_phases(self._finder, before, np.asarray(position, dtype=float) - before, turn)
         if state is not None:
             self.gyro_used = turn is not None
-            self.gyro_missed += turn is None and self.gyro.bias is not None
+            self.gyro_missed += turn is None and self.gyro.bias is not None and self._gyro_check.ratio is None
         self._now, faults = stamp, self.gyro_missed + self.gyro.gaps + self.gyro.late + self.gyro.impossible
         if faults > self._faults:
             self._faults, self._faulty_at = faults, stamp
@@ -264,6 +270,11 @@ class BaseEstimator:
             texts.append(
                 f"roller phases are no longer valid: {odometry.phases_lost} {self._now - self._lost_at:.0f} s ago; "
                 "using mean kinematics: record a bag with a pose and identify the phases again"
+            )
+        if (ratio := self._gyro_check.ratio) is not None:
+            texts.append(
+                f"gyro: left out, since it turned by {ratio:.2g} times the turn of the wheels, which agree with each "
+                "other: check that its z axis points up, the sign of its rate, and that it is in rad/s"
             )
         texts.extend(self._speeds.complaints())
         if 0.0 <= (age := self._now - self._faulty_at) < _WINDOW:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import hypot, isfinite, sqrt
 
+import numpy as np
+
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.parameters import Settings, setting
 
 _KEPT = 5.0  # [s] of rates that are stored for later wheel readings
@@ -71,6 +75,58 @@ class GyroTurn:
     bias_error: float  # standard deviation of the bias times the time [rad]: the same error in all following turns
     # Standard deviation of the scale times the angle, with its sign [rad]: cancels when the base turns back
     scale_error: float = 0.0
+
+
+# Turns [rad] that are compared, how many, and distance [m] within which one must end: on longer ways radii of wheels
+# that differ by 1 % turn the base by more.
+_COMPARED, _COMPARISONS, _WITHIN = 0.1, 3, 1.0
+_AGREE = 0.1  # slip of the wheels against each other over their turn, below which they agree
+_ALIKE = 0.5  # difference of the two turns over that of the wheels, which the slip of all wheels may cause
+
+
+class GyroCheck:
+    """Compares the turns of a gyro with those of wheels that agree, until it has turned with them once.
+
+    A gyro with another sign, unit or axis shows at the first turns. Later on it is the wheels that may slip. Three
+    wheels cannot disagree: then the gyro is never doubted.
+
+    Args:
+        base: mean rows of the wheels.
+
+    Attributes:
+        ratio: turn of a gyro that does not turn as the wheels do over theirs [1]; None while there is no such doubt.
+    """
+
+    def __init__(self, base: MecanumBase) -> None:
+        self.ratio: float | None = None
+        self._base, self._passed = base, len(base.radii) <= 3
+        self._steps, self._turn, self._lost = np.zeros(len(base.radii)), 0.0, 0.0
+        self._turns: list[tuple[float, float]] = []
+
+    def update(self, step: Vector, turn: float) -> float:
+        """Compare a step (n,) of the wheels [rad] with the turn of the gyro [rad].
+
+        Returns:
+            What the gyro has withheld of the wheels' turn since the start [rad], where doubt begins; else 0.
+        """
+        if self._passed:
+            return 0.0
+        self._steps, self._turn = self._steps + step, self._turn + turn
+        forward, sideways, turned = (self._base.forward_matrix @ self._steps).tolist()
+        if self.ratio is None:
+            self._lost += float(self._base.forward_matrix[2] @ step) - turn
+        if abs(turned) < _COMPARED and hypot(forward, sideways) < _WITHIN:
+            return 0.0
+        slip = float(np.linalg.norm(self._base.slip(self._steps)))
+        if abs(turned) >= _COMPARED and slip <= _AGREE * float(np.linalg.norm(self._steps)):
+            self._turns = [*self._turns, (turned, self._turn)][-_COMPARISONS:]
+        self._steps, self._turn = np.zeros(len(step)), 0.0
+        if len(self._turns) < _COMPARISONS:
+            return 0.0
+        ratio = sum(wheels * gyro for wheels, gyro in self._turns) / sum(wheels**2 for wheels, _ in self._turns)
+        doubted, self._passed = self.ratio is not None, abs(ratio - 1.0) <= _ALIKE
+        self.ratio = None if self._passed else ratio
+        return 0.0 if self._passed or doubted else self._lost
 
 
 class GyroYaw:

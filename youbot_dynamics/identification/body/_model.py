@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from math import hypot, sqrt
 
 import numpy as np
@@ -25,6 +24,7 @@ from youbot_dynamics.identification.least_squares import (
     Unknown,
     covariance_of_scores,
     judge,
+    reaching,
     search,
     search_ended,
     student,
@@ -184,7 +184,7 @@ class Fit:
         separate = fit_fopdt(windowed, self.readings.at, self.readings.mean, self.delay, None, LONGEST, _BLOCK)[:2]
         error = errors[2] / scale
         estimates = [
-            judge(unknowns[0], self.delay, error, multiple * error + aliasing_error),
+            _widened(judge(unknowns[0], self.delay, error, multiple * error), unknowns[0], aliasing_error),
             *(_widened(part, unknown, aliasing_error) for part, unknown in zip(separate, unknowns[1:3], strict=True)),
             judge(unknowns[3], gain, errors[1], multiple * errors[1]),
         ]
@@ -209,11 +209,7 @@ class Fit:
 def _widened(estimate: Estimate, unknown: Unknown, margin: float) -> Estimate:
     """Dead time or lag with an interval that is longer on both sides by `margin` [s]."""
     low, high = estimate.interval
-    interval = max(0.0, low - margin), high + margin
-    if not estimate.identified:
-        return replace(estimate, interval=interval)
-    half_width = max(estimate.value - low, high - estimate.value) + margin  # an end may be cut at 0
-    return judge(unknown, estimate.value, estimate.standard_error, half_width, _SAME_RHYTHM, interval)
+    return reaching(estimate, unknown, (low - margin, high + margin), _SAME_RHYTHM)
 
 
 def compared(fit: Fit, commands: Iterable[HeldCommand]) -> tuple[Vector, Vector, float]:

@@ -13,7 +13,7 @@ import numpy as np
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.delay._estimator import DelayEstimate, combine, estimate_delay
 from youbot_dynamics.identification.finding import CASES, Finding, FitCurve, Row, StageResult, Table
-from youbot_dynamics.identification.least_squares import Estimate, Unknown, judge
+from youbot_dynamics.identification.least_squares import Estimate, Unknown, reaching
 from youbot_dynamics.identification.reading import ONE_WAY, Opened
 from youbot_dynamics.identification.signals import (
     UNITS,
@@ -215,12 +215,7 @@ def _or_later(delay: DelayEstimate, by: float) -> DelayEstimate:
 
     def widened(one: Estimate) -> Estimate:
         low, high = one.interval
-        before, half_width = 0.5 * (high - low), 0.5 * (high + by - low)
-        if not by or not before > 0.0:
-            return one
-        error, unknown = one.standard_error * half_width / before, Unknown(one.name, one.unit)
-        wider = judge(unknown, one.value, error, half_width, _HELD_OR_SAMPLED, (low, high + by))
-        return wider if one.identified else dataclasses.replace(wider, reason=one.reason)
+        return reaching(one, Unknown(one.name, one.unit), (low, high + by), _HELD_OR_SAMPLED)
 
     dead_time, wide = delay.dead_time and widened(delay.dead_time), widened(delay.effective)
     return dataclasses.replace(

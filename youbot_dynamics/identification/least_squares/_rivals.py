@@ -69,6 +69,19 @@ def widened(
     return tuple(_widened(one, known.get(one.name, Unknown(one.name, one.unit)), rivals, multiple) for one in estimates)
 
 
+def reaching(estimate: Estimate, unknown: Unknown, interval: tuple[float, float], hint: str = "") -> Estimate:
+    """The estimate with an interval that holds its own, its standard error in proportion, judged anew.
+
+    One that is refused keeps its reason. `hint` is as of `judge`.
+    """
+    (low, high), value = estimate.interval, estimate.value
+    if not 0.0 < high - low < interval[1] - interval[0]:
+        return estimate
+    error = estimate.standard_error * (interval[1] - interval[0]) / (high - low)
+    wider = judge(unknown, value, error, max(value - interval[0], interval[1] - value), hint, interval)
+    return wider if estimate.identified else replace(wider, reason=estimate.reason)
+
+
 def _widened(estimate: Estimate, unknown: Unknown, rivals: Sequence[Rival], multiple: float) -> Estimate:
     changes = [(abs(rival.changes.get(estimate.name, 0.0)), rival.reason) for rival in rivals]
     for change, reason in changes:
