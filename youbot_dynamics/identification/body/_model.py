@@ -209,7 +209,8 @@ class Fit:
 def _widened(estimate: Estimate, unknown: Unknown, margin: float) -> Estimate:
     """Dead time or lag with an interval that is longer on both sides by `margin` [s]."""
     low, high = estimate.interval
-    return reaching(estimate, unknown, (low - margin, high + margin), _SAME_RHYTHM)
+    side = max(estimate.value - low, high - estimate.value) + margin  # an end may be cut at 0
+    return reaching(estimate, unknown, (estimate.value - side, estimate.value + side), _SAME_RHYTHM)
 
 
 def compared(fit: Fit, commands: Iterable[HeldCommand]) -> tuple[Vector, Vector, float]:

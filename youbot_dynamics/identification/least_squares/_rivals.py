@@ -74,11 +74,10 @@ def reaching(estimate: Estimate, unknown: Unknown, interval: tuple[float, float]
 
     One that is refused keeps its reason. `hint` is as of `judge`.
     """
-    (low, high), value = estimate.interval, estimate.value
-    if not 0.0 < high - low < interval[1] - interval[0]:
+    before, half_width = (0.5 * (high - low) for low, high in (estimate.interval, interval))
+    if not 0.0 < before < half_width:
         return estimate
-    error = estimate.standard_error * (interval[1] - interval[0]) / (high - low)
-    wider = judge(unknown, value, error, max(value - interval[0], interval[1] - value), hint, interval)
+    wider = judge(unknown, estimate.value, estimate.standard_error * half_width / before, half_width, hint, interval)
     return wider if estimate.identified else replace(wider, reason=estimate.reason)
 
 
