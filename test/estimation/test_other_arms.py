@@ -179,7 +179,7 @@ def test_a_resting_position_of_another_number_of_joints_is_refused(tmp_path: Pat
 
 
 def test_a_value_of_a_joint_beyond_its_range_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"joint_6\.friction\.coulomb.*0\.0001 to 20 \[N m\]"):
+    with pytest.raises(ParameterError, match=r"joint_6\.friction\.coulomb.*0\.0001 to 1000 \[N m\]"):
         changed(tmp_path, **{"arm.joint_6.friction.coulomb": -1.0})
 
 

@@ -443,7 +443,8 @@ def _reported(guess: Guess, names: Sequence[str], solved: _Solved | None) -> lis
     units = ["m"] * (n + 1) + ["1", "m", "m", "rad"] + ["s"] * offsets + ["s2"]
     resolutions = [0.0] * (n + 2) + [_USEFUL * size[0]] * 2 + [_YAW_RESOLUTION] + [_OFFSET_RESOLUTION] * offsets
     resolutions.append(_STRONG)
-    slipped = [*radii, *size, size[0], size[0], 1.0, *np.zeros(offsets + 1)]
+    # The place of the body suffers the mean of what the wheels do.
+    slipped = [*radii, *size, *(np.array([size[0], size[0], 1.0]) / math.sqrt(n)), *np.zeros(offsets + 1)]
     for name, unit, value, slope, fine, change in zip(
         names, units, values.tolist(), slopes_, resolutions, slipped, strict=True
     ):

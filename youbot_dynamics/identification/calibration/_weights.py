@@ -57,9 +57,8 @@ def outlier_weights(part: Windows, pose: Vector, slip: Vector, guess: Guess, sli
     """Weights (m, 2) of poses and slips: 1, and (4 / deviations)^4 beyond 4 deviations.
 
     A wheel that slips by e leaves a slip of e / 2 and moves the base by e / 4 along each axis. The effect is
-    not symmetric, so radii fitted to it are 0.1 % too small. Poses are weighted as if twice the slip of
-    their window added to their scatter: in 16 drives in MuJoCo the mean radius was then 0.47 instead of
-    0.55 parts in a thousand off, and more changed little.
+    not symmetric, so radii fitted to it are 0.1 % too small. Poses are weighted as if half the slip of
+    their window added to their scatter.
 
     Args:
         part: windows of a recording.
@@ -70,7 +69,7 @@ def outlier_weights(part: Windows, pose: Vector, slip: Vector, guess: Guess, sli
     """
     largest = np.column_stack([np.max(np.abs(pose), axis=1), np.max(np.abs(slip), axis=1)])
     weights = np.asarray((_FAR / np.maximum(largest, _FAR)) ** 4)
-    distance = 2.0 * np.mean(guess.base.radii) * slip_scale
+    distance = 0.5 * np.mean(guess.base.radii) * slip_scale
     distances = distance * np.sqrt(part.sums(np.sum(slip**2, axis=1)) / part.counts)
     weights[:, 0] /= 1.0 + part.spread(distances) ** 2
     return weights
