@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import socket
 from collections.abc import Generator
 from functools import cache
@@ -31,6 +32,9 @@ ALLOWED_SKIP_REASONS = (
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 # What is promised holds without a priority, which most users may not set, and which root would get here.
 os.environ.setdefault("YOUBOT_PRIORITY", "0")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # In a shell's background Ctrl-C is ignored, also by the processes that the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def own_domain() -> int:
