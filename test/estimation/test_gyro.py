@@ -227,3 +227,15 @@ def test_wheels_of_unequal_radii_are_no_doubt_of_a_gyro() -> None:
         estimator.take_rate(k / RATE, 0.0)
         estimator.take_wheels(k / RATE, angles)
     assert estimator.gyro_used and not any("gyro" in text for text in estimator.complaints())
+
+
+def test_a_new_pose_is_not_turned_by_what_a_wrong_gyro_did_before() -> None:
+    estimator, _ = turned(-1.0, [([0.0, 0.0, 0.5], 0.5)])
+    estimator.reset()
+    speeds, now = load_robot().base.geometry.mecanum().wheel_speeds([0.0, 0.0, 0.5]), 3.5
+    angles = estimator.odometry.last_angles
+    for k in range(200):
+        estimator.take_rate(now + (k + 1) / RATE, -0.5)
+        state = estimator.take_wheels(now + (k + 1) / RATE, angles + speeds * (k + 1) / RATE)
+    assert state is not None and not estimator.gyro_used
+    assert state.pose[2] == pytest.approx(1.0, abs=0.02)

@@ -220,7 +220,7 @@ class OdometryNode(Node):
         if tracking:
             text = "a trajectory is being followed: cancel it first (trajectory_tracker/cancel)"
             return answer(response, False, text)
-        self._estimator.odometry.reset()
+        self._estimator.reset()
         return answer(response, True, f"the base is at the origin of {self._frame}")
 
     def _report(self) -> dict[str, Status]:

@@ -247,6 +247,11 @@ class BaseEstimator:
             self.odometry.take_phases(phases)
             self._breaks, self.found_phases = (breaks[0], ""), phases
 
+    def reset(self) -> None:
+        """Begin a new pose at the origin; see `Odometry.reset`."""
+        self.odometry.reset()
+        self._gyro_check.start_anew()
+
     def retune(self, odometry: OdometrySettings, gyro: GyroSettings) -> None:
         """Change these settings; pose, gyro bias and estimates of the speed channels are kept."""
         self.odometry.settings, self.gyro.settings = odometry, gyro

@@ -103,11 +103,15 @@ class GyroCheck:
         self._steps, self._turn, self._lost = np.zeros(len(base.radii)), 0.0, 0.0
         self._turns: list[tuple[float, float]] = []
 
+    def start_anew(self) -> None:
+        """Forget what the gyro has withheld: the pose begins anew."""
+        self._lost = 0.0
+
     def update(self, step: Vector, turn: float) -> float:
         """Compare a step (n,) of the wheels [rad] with the turn of the gyro [rad].
 
         Returns:
-            What the gyro has withheld of the wheels' turn since the start [rad], where doubt begins; else 0.
+            What the gyro has withheld of the wheels' turn since the pose began [rad], where doubt begins; else 0.
         """
         if self._passed:
             return 0.0
