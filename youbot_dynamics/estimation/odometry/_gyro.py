@@ -104,7 +104,7 @@ class GyroCheck:
         self._turns: list[tuple[float, float]] = []
 
     def start_anew(self) -> None:
-        """Forget what the gyro has withheld: the pose begins anew."""
+        """Forget what the gyro has withheld: a new pose was given."""
         self._lost = 0.0
 
     def update(self, step: Vector, turn: float) -> float:
