@@ -14,13 +14,16 @@ from youbot_dynamics.estimation.driver_check import (
     OK,
     WARNING,
     DriverFinding,
+    GyroHeard,
     JointsHeard,
     OdometryHeard,
     Times,
+    gyro_heard,
     joints_heard,
     judge_arm_effort,
     judge_clock,
     judge_driver,
+    judge_gyro,
     judge_names,
     judge_odometry,
     judge_rate,
@@ -67,9 +70,26 @@ def odometry(twist=(0.2, 0.1, 0.3), scale: float = 1.0) -> OdometryHeard:
     return OdometryHeard(when, scale * np.tile(twist, (when.count, 1)))
 
 
+def turning() -> JointsHeard:
+    """The base turns to and fro at up to 0.6 rad/s, and drives at 0.2 m/s."""
+    when = times()
+    rate = 0.6 * np.sin(1.5 * (when.stamp - when.stamp[0]))
+    twists = np.column_stack([np.full(N, 0.2), np.zeros(N), rate])
+    ours = np.array([DRIVER.mecanum().wheel_speeds(twist) for twist in twists])
+    return JointsHeard(
+        DRIVER.wheel_joints, when, np.zeros((N, 4)), ours * DRIVER.velocity_sign, np.full((N, 4), np.nan)
+    )
+
+
+def gyro(scale: float = 1.0, bias: float = 0.0) -> GyroHeard:
+    when = times(200.0, count=4 * N)
+    rate = 0.6 * np.sin(1.5 * (when.stamp - when.stamp[0]))
+    return GyroHeard(when, scale * rate + bias + 0.003 * np.random.default_rng(2).standard_normal(4 * N))
+
+
 def test_a_driver_as_it_should_be_passes_every_item():
     names = (DRIVER.wheel_joints, DRIVER.arm_joints)
-    findings = judge_driver(wheels(), arm(0.4), odometry(), names, DRIVER)
+    findings = judge_driver(wheels(), arm(0.4), odometry(), gyro_heard([]), names, DRIVER)
     assert [(f.item, f.verdict) for f in findings if f.verdict != OK] == []
     assert worst(findings) == OK and len({f.item for f in findings}) == len(findings)
 
@@ -79,15 +99,30 @@ def test_a_driver_as_it_should_be_passes_every_item():
     [(50.0, OK, "50.0"), (40.0, WARNING, "40.0"), (15.0, WARNING, "15.0"), (100.0, WARNING, "100.0")],
 )
 def test_rates_are_compared_with_the_loop_of_the_driver(rate, verdict, told):
-    found = judge_rate("x", times(rate))
+    found = judge_rate("x", times(rate), 50.0)
     assert found.verdict == verdict and told in found.text
     assert found.values["rate_hz"] == pytest.approx(rate, rel=1e-3)
 
 
+def test_nothing_is_said_of_the_arm_of_a_robot_without_one():
+    findings = judge_driver(wheels(), None, odometry(), gyro_heard([]), (DRIVER.wheel_joints,), DRIVER)
+    assert worst(findings) == OK
+    assert not [f for f in findings if "arm" in f"{f.item} {f.text} {f.remedy}"]
+
+
+def test_the_rate_is_that_of_the_robot_at_hand():
+    """A driver at 5 Hz has no gap where one at 50 Hz would, and its signs are checked."""
+    slow = dataclasses.replace(DRIVER, rate=5.0)
+    when = times(5.0)
+    assert judge_rate("x", when, slow.rate).verdict == OK
+    assert judge_signs(wheels(when=when), slow).verdict == OK
+    assert judge_signs(wheels(when=when), DRIVER).verdict == NOT_TOLD
+
+
 def test_silence_is_an_error_where_nothing_works_without_and_else_not_told():
     empty = joints_heard(DRIVER.wheel_joints, []).times
-    assert judge_rate("x", empty).verdict == ERROR
-    assert judge_rate("x", empty, needed=False).verdict == NOT_TOLD
+    assert judge_rate("x", empty, 50.0).verdict == ERROR
+    assert judge_rate("x", empty, 50.0, needed=False).verdict == NOT_TOLD
     assert odometry_heard([]).twist.shape == (0, 3)
 
 
@@ -95,7 +130,7 @@ def test_gaps_are_told_at_the_right_rate():
     whole = times()
     arrived = whole.arrived.copy()
     arrived[150:] += 0.25
-    found = judge_rate("x", dataclasses.replace(whole, arrived=arrived))
+    found = judge_rate("x", dataclasses.replace(whole, arrived=arrived), 50.0)
     assert found.verdict == WARNING and "1 gap of" in found.text
     assert found.values["longest_gap_s"] == pytest.approx(0.27)
 
@@ -216,6 +251,31 @@ def test_the_drivers_odometry_betrays_signs_order_and_scale():
     assert judge_odometry(wheels(), odometry(), wrong).verdict == ERROR
     assert judge_odometry(wheels((0.0, 0.0, 0.0)), odometry((0.0, 0.0, 0.0)), DRIVER).verdict == NOT_TOLD
     assert judge_odometry(wheels(), odometry_heard([]), DRIVER).verdict == NOT_TOLD
+
+
+def test_odometry_without_a_twist_contradicts_no_wheel():
+    assert judge_odometry(wheels(), odometry(scale=0.0), DRIVER).verdict == NOT_TOLD
+
+
+@pytest.mark.parametrize(
+    ("scale", "verdict", "told"),
+    [
+        (1.0, OK, "as the wheels do"),
+        (-1.0, ERROR, "upside down"),
+        (57.296, ERROR, "degrees"),
+        (0.0, ERROR, "on its side"),
+        (0.12, ERROR, "scale"),
+    ],
+)
+def test_a_gyro_of_another_sign_unit_or_axis_is_named_and_its_bias_is_none(scale, verdict, told):
+    found = judge_gyro(turning(), gyro(scale, bias=0.04), DRIVER)
+    assert found.verdict == verdict and told in f"{found.text} {found.remedy}"
+    assert found.values["ratio"] == pytest.approx(scale, abs=0.02, rel=0.02)
+
+
+def test_no_gyro_is_told_of_where_nothing_turned_or_none_is_there():
+    assert judge_gyro(wheels(), gyro(), DRIVER).verdict == NOT_TOLD
+    assert judge_gyro(turning(), gyro_heard([]), DRIVER).verdict == OK
 
 
 def test_efforts_say_what_can_be_identified():

@@ -12,7 +12,7 @@ from repository import ROOT
 from youbot_dynamics.bringup_plan import DRIVER
 from youbot_dynamics.bringup_plan._plan import DRIVER_REMAPPINGS
 from youbot_dynamics.commands.main import parser
-from youbot_dynamics.estimation.driver_check import joints_heard, judge_driver, odometry_heard
+from youbot_dynamics.estimation.driver_check import gyro_heard, joints_heard, judge_driver, odometry_heard
 from youbot_dynamics.robot import load_robot
 
 PAGE = (ROOT / "docs" / "first_session.md").read_text(encoding="utf-8")
@@ -63,7 +63,12 @@ def test_wheels_turn_as_its_table_says(axis, twist):
 def test_rows_it_explains_are_rows_of_the_check():
     driver = load_robot().driver
     none = judge_driver(
-        joints_heard(driver.wheel_joints, []), joints_heard(driver.arm_joints, []), odometry_heard([]), [], driver
+        joints_heard(driver.wheel_joints, []),
+        joints_heard(driver.arm_joints, []),
+        odometry_heard([]),
+        gyro_heard([]),
+        [],
+        driver,
     )
     items = {finding.item for finding in none} | {
         "listeners of the operator",

@@ -282,7 +282,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     else:
         processes += _driving(nodes, given)
         if given.robot == "real":
-            processes.append(_optional("check_driver", nodes.of()))
+            processes.append(_optional("check_driver", nodes.of(*_gyro(given))))
         if given.identification:
             processes.append(_optional("identification", nodes.of()))
     if _describes(given):
@@ -330,15 +330,18 @@ def _driving(nodes: _Nodes, given: BringupOptions) -> list[Process]:
     # Not `odometry:stabilize`: rcl does not match such a prefix inside a namespace.
     alone = () if given.stabilize else parameter_arguments(stabilize=False)
     in_odometry = ("odometry", "trajectory_tracker") if given.stabilize else ("odometry",)
-    gyro = remap_arguments({"imu": given.imu}) if given.imu != "imu" else ()
     processes = [
         Process("stop_base", ("stop_base",), nodes.of(*standby), last=True),
         Process("base_controller", ("base_controller",), nodes.of(*parameter_arguments(guarded=True))),
-        Process("odometry", in_odometry, nodes.of(*alone, *gyro, frames=True)),
+        Process("odometry", in_odometry, nodes.of(*alone, *_gyro(given), frames=True)),
     ]
     if given.estimate_arm:
         processes.append(_optional("arm_ekf", nodes.of(frames=True)))
     return processes
+
+
+def _gyro(given: BringupOptions) -> tuple[str, ...]:
+    return remap_arguments({"imu": given.imu}) if given.imu != "imu" else ()
 
 
 def _optional(name: str, ros_arguments: tuple[str, ...]) -> Process:

@@ -1,4 +1,4 @@
-"""Check of a driver by its messages: rates, clock, signs, odometry, efforts; each finding has a remedy.
+"""Check of a driver by its messages: rates, clock, signs, odometry, gyro, efforts; each finding has a remedy.
 
 Messages alone do not show everything: if a wheel is reversed in both readings and commands, all signs agree, and only
 looking at the robot shows it.
@@ -82,6 +82,20 @@ def joints_heard(
     return JointsHeard(tuple(joints), Times(*(np.array(c, dtype=float) for c in columns[:3])), *fields)
 
 
+@dataclass(frozen=True, eq=False)
+class GyroHeard:
+    """n messages of an inertial measurement unit."""
+
+    times: Times  # of the messages
+    rate: Vector  # (n,) about its z axis [rad/s]
+
+
+def gyro_heard(rows: Sequence[tuple[float, float, float, float]]) -> GyroHeard:
+    """Gyro from rows (stamp, received, arrived, rate [rad/s])."""
+    columns = [np.array(column, dtype=float) for column in zip(*rows, strict=True)] if rows else [np.zeros(0)] * 4
+    return GyroHeard(Times(*columns[:3]), columns[3])
+
+
 def odometry_heard(rows: Sequence[tuple[float, float, float, Vector]]) -> OdometryHeard:
     """Odometry from rows (stamp, received, arrived, twist (3,)) in SI units."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * 4
@@ -89,9 +103,8 @@ def odometry_heard(rows: Sequence[tuple[float, float, float, Vector]]) -> Odomet
     return OdometryHeard(times, np.array(columns[3], dtype=float).reshape(len(rows), 3))
 
 
-RATE = 50.0  # [Hz] of the driver's loop
 _RATE_MARGIN = 0.1  # relative tolerance
-_GAP = 0.1  # [s] between messages: 4 are missing
+_GAP = 5.0  # periods between messages: 4 are missing
 _OTHER_CLOCK = 1.0  # [s] offset above which stamps and receive times are of different clocks
 _CLOCK_OFF = 0.1  # [s] offset above the delay of any driver at 50 Hz
 _EARLY = 0.005  # [s] tolerance for a stamp in the future
@@ -103,11 +116,14 @@ _PAIRS = 10  # pairs of readings in motion, likewise
 _QUANTA = 3.0  # speeds below this number of quanta are noise
 _SCALE = 0.2  # relative tolerance between derivative of the position and velocity
 _ODOMETRY_SCALE = 0.05  # relative tolerance between the driver's odometry and ours of the same wheels
+_GYRO_ALIKE = 0.5  # difference of a gyro's turn from that of the wheels, over theirs, which their slip may cause
+_DEGREES = (40.0, 80.0)  # ratio of a gyro in degrees per second, which slip may change
+_OTHER_AXIS = 0.05  # ratio below which a gyro does not see turns about the vertical
 _MOVED = (0.02, 0.02, 0.05)  # [m/s, m/s, rad/s] smallest root mean square of a twist for a comparison
 
 
-def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
-    """Check that messages come at the rate of the driver's loop; `needed` marks messages that everything depends on."""
+def judge_rate(item: str, times: Times, expected: float, needed: bool = True) -> DriverFinding:
+    """Check that messages come at the expected rate [Hz]; `needed` marks messages that everything depends on."""
     if times.count < 2:
         verdict = ERROR if needed else NOT_TOLD
         remedy = "start the driver, its joint_states and odom remapped under driver/"
@@ -115,16 +131,18 @@ def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
             item, verdict, "no messages", remedy if needed else f"{remedy}; ignore this if the robot has none"
         )
     rate, gaps = times.rate(), np.diff(times.arrived)
-    late = int(np.count_nonzero(gaps > _GAP))
+    longest = _GAP / expected
+    late = int(np.count_nonzero(gaps > longest))
     values = {"rate_hz": rate, "longest_gap_s": float(gaps.max()), "gaps": float(late)}
     text = f"{rate:.1f} Hz"
-    if abs(rate - RATE) > _RATE_MARGIN * RATE:
-        cause = "at 40 Hz reading the gripper blocks its loop;" if rate < RATE else "two drivers on one topic?"
-        remedy = f"{cause} otherwise check its parameter youBotDriverCycleFrequencyInHz"
-        return DriverFinding(item, WARNING, f"{text}, {RATE:g} expected", remedy, values)
+    if abs(rate - expected) > _RATE_MARGIN * expected:
+        slow = "does the driver's loop also read a gripper, which slows it?"
+        cause = slow if rate < expected else "do two drivers publish on one topic?"
+        remedy = f"{cause} Otherwise set the rate in the driver, or robot.driver.rate to what the driver has"
+        return DriverFinding(item, WARNING, f"{text}, {expected:g} expected", remedy, values)
     if late:
         many = "gap" if late == 1 else "gaps"
-        text = f"{text}, but {late} {many} of more than {_GAP:g} s, the longest {gaps.max():.2f} s"
+        text = f"{text}, but {late} {many} of more than {longest:g} s, the longest {gaps.max():.2f} s"
         return DriverFinding(
             item, WARNING, text, "load of the robot's PC, or a radio link: run the nodes on the same computer", values
         )
@@ -204,7 +222,7 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
     if np.all(np.isnan(wheels.velocity)):
         text = "the driver sends no velocities: they are taken from the positions"
         return DriverFinding(item, NOT_TOLD, text, "look at the robot: joint_states rise where a wheel rolls forward")
-    slopes = _slopes(wheels, _QUANTA * driver.velocity_quantum)
+    slopes = _slopes(wheels, _QUANTA * driver.velocity_quantum, _GAP / driver.rate)
     expected = np.array(driver.position_sign) * np.array(driver.velocity_sign)
     agreement = slopes * expected
     values = {f"slope_{name}": float(s) for name, s in zip(wheels.joints, slopes, strict=True) if np.isfinite(s)}
@@ -231,10 +249,13 @@ def _unreadable(values: Vector) -> NDArray[np.bool_]:
     return np.logical_and(unusable, some)
 
 
-def _slopes(wheels: JointsHeard, slowest: float) -> Vector:
-    """Slope (k,) of each position over its velocity; NaN for a wheel at rest. `slowest` is in rad/s."""
+def _slopes(wheels: JointsHeard, slowest: float, longest: float) -> Vector:
+    """Slope (k,) of each position over its velocity; NaN for a wheel at rest.
+
+    Pairs of readings count that are at most `longest` [s] apart, of wheels that turn at `slowest` [rad/s] at least.
+    """
     steps = np.diff(wheels.times.stamp)
-    usable = (steps > 0.0) & (steps < _GAP)
+    usable = (steps > 0.0) & (steps < longest)
     slopes = np.full(len(wheels.joints), np.nan)
     for k in range(len(wheels.joints)):
         v = wheels.velocity[:, k]
@@ -269,6 +290,8 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
         return DriverFinding(
             item, NOT_TOLD, "the base stood still", "turn the wheels by hand or drive, and check again"
         )
+    if not reported.any():
+        return DriverFinding(item, NOT_TOLD, "the driver's odometry carries no twist")
     ratios = np.sum(reported * ours, axis=0)[moved] / np.sum(ours**2, axis=0)[moved]
     seen = [name for name, moves in zip(names, moved, strict=True) if moves]
     values = {f"ratio_{name}": float(c) for name, c in zip(seen, ratios, strict=True)}
@@ -280,6 +303,40 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
         remedy = "give robot.driver.wheel_radius, half_length and half_width the values of the driver's youbot-base.cfg"
         return DriverFinding(item, WARNING, f"another scale: ratios {shown}", remedy, values)
     return DriverFinding(item, OK, f"one motion: ratios {shown}", "", values)
+
+
+def judge_gyro(wheels: JointsHeard, gyro: GyroHeard, driver: Driver) -> DriverFinding:
+    """Check that a gyro turns as the wheels do.
+
+    With the wheels' yaw rate w, by the driver's own geometry, the gyro's rate is c w + bias; both are fitted by least
+    squares, and c is 1.
+    """
+    item = "gyro against the wheels"
+    if gyro.times.count < _PAIRS:
+        return DriverFinding(item, OK, "no messages on imu: odometry uses the wheels alone")
+    if not np.isfinite(gyro.rate).all():
+        text = "rates with NaN or infinite values"
+        return DriverFinding(item, ERROR, text, "find the node that publishes such values, and correct or stop it")
+    if wheels.times.count < _PAIRS or not np.isfinite(wheels.velocity).all():
+        return DriverFinding(item, NOT_TOLD, "no velocities of the wheels")
+    turned = wheels.velocity * np.array(driver.velocity_sign) @ driver.mecanum().forward_matrix[2]
+    if np.std(turned) <= _MOVED[2]:
+        return DriverFinding(item, NOT_TOLD, "the base did not turn", "turn the base, and check again")
+    rates = np.interp(wheels.times.stamp, gyro.times.stamp, gyro.rate)
+    ratio = float(np.cov(turned, rates)[0, 1] / np.var(turned, ddof=1))
+    values = {"ratio": ratio}
+    if abs(ratio - 1.0) <= _GYRO_ALIKE:
+        return DriverFinding(item, OK, f"it turns as the wheels do: ratio {ratio:.2f}", "", values)
+    if abs(ratio) < _OTHER_AXIS:
+        remedy = "publish the rate about the vertical in angular_velocity.z: is the unit mounted on its side?"
+    elif _DEGREES[0] < abs(ratio) < _DEGREES[1]:
+        remedy = "publish it in rad/s: this looks like degrees per second"
+    elif ratio < 0.0:
+        remedy = "angular_velocity.z is positive to the left: is the unit mounted upside down?"
+    else:
+        remedy = "correct the scale of the gyro, and check the radius and positions of the wheels"
+    text = f"its turn is {ratio:.2f} times that of the wheels; odometry leaves it out"
+    return DriverFinding(item, ERROR, text, remedy, values)
 
 
 def judge_wheel_effort(wheels: JointsHeard) -> DriverFinding:
@@ -327,9 +384,11 @@ def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> Dr
     wanted = (*driver.wheel_joints, *(driver.arm_joints if arm else ()))
     missing = [name for name in wanted if name not in seen]
     if not missing:
-        return DriverFinding(item, OK, "as in robot.driver.wheel_joints and robot.driver.arm_joints")
+        wanted_in = "robot.driver.wheel_joints" + (" and robot.driver.arm_joints" if arm else "")
+        return DriverFinding(item, OK, f"as in {wanted_in}")
     text = f"no messages on {', '.join(missing)}; received {', '.join(seen)}"
-    remedy = "set robot.driver.wheel_joints (FL, FR, BL, BR) and robot.driver.arm_joints to the driver's names"
+    joints = "robot.driver.wheel_joints (FL, FR, BL, BR)" + (" and robot.driver.arm_joints" if arm else "")
+    remedy = f"set {joints} to the driver's names"
     return DriverFinding(item, ERROR if set(missing) & set(driver.wheel_joints) else WARNING, text, remedy)
 
 
@@ -338,17 +397,27 @@ def _named(joints: Sequence[str], chosen: NDArray[np.bool_]) -> str:
 
 
 def judge_driver(
-    wheels: JointsHeard, arm: JointsHeard, odometry: OdometryHeard, names: Sequence[Sequence[str]], driver: Driver
+    wheels: JointsHeard,
+    arm: JointsHeard | None,
+    odometry: OdometryHeard,
+    gyro: GyroHeard,
+    names: Sequence[Sequence[str]],
+    driver: Driver,
 ) -> tuple[DriverFinding, ...]:
-    """All findings on a driver's messages on wheels, arm and odometry, and on the `names` in them."""
-    return (
-        judge_rate("states of the wheels", wheels.times),
-        judge_rate("states of the arm", arm.times, needed=False),
-        judge_rate("odometry of the driver", odometry.times, needed=False),
-        judge_names(driver, names, arm.times.count > 0),
+    """All findings on a driver's messages on wheels, arm, odometry and gyro, and on the `names` in them.
+
+    `arm` is None for a robot without one: then nothing is said of it.
+    """
+    findings = [judge_rate("states of the wheels", wheels.times, driver.rate)]
+    if arm is not None:
+        findings.append(judge_rate("states of the arm", arm.times, driver.rate, needed=False))
+    findings += [
+        judge_rate("odometry of the driver", odometry.times, driver.rate, needed=False),
+        judge_names(driver, names, arm is not None and arm.times.count > 0),
         judge_clock("clock of the wheels", wheels.times),
         judge_signs(wheels, driver),
         judge_odometry(wheels, odometry, driver),
+        judge_gyro(wheels, gyro, driver),
         judge_wheel_effort(wheels),
-        judge_arm_effort(arm),
-    )
+    ]
+    return (*findings, *(() if arm is None else (judge_arm_effort(arm),)))

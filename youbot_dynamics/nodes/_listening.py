@@ -13,10 +13,15 @@ from rclpy.event_handler import QoSRequestedIncompatibleQoSInfo, SubscriptionEve
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 
+from youbot_dynamics.nodes._messages import seconds
 from youbot_dynamics.recording.message_types import LAST_STAMP
 from youbot_dynamics.recording.series import JointSample, JointSamples
+
+# Best effort, as drivers of IMUs publish: it is also compatible with a reliable one. A second of 200 Hz is kept.
+_IMU_QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
+_NO_RATES = -1.0  # first element of the covariance in a message without them, by the definition of sensor_msgs/Imu
 
 TakeJoints = Callable[[float, tuple[str, ...], Sequence[float], Sequence[float], Sequence[float]], None]
 
@@ -81,3 +86,13 @@ def listen_joints(node: Node, topic: str, take: TakeJoints, quality: QoSProfile)
             take(seconds + 1e-9 * nanoseconds, names, *(memoryview(field).cast("d") for field in fields))
 
     listen(node, JointState, topic, decode, quality, raw=True)
+
+
+def listen_yaw_rate(node: Node, take: Callable[[float, float], None]) -> None:
+    """Subscribe to the gyro of an upright IMU on `imu`; `take` gets stamp [s] and angular_velocity.z [rad/s]."""
+
+    def decode(message: Imu) -> None:
+        if message.angular_velocity_covariance[0] != _NO_RATES:
+            take(seconds(message.header.stamp), message.angular_velocity.z)
+
+    node.create_subscription(Imu, "imu", decode, _IMU_QOS)

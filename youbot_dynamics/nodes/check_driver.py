@@ -16,9 +16,9 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
 from youbot_dynamics.estimation import driver_check
-from youbot_dynamics.estimation.driver_check import NOT_TOLD, DriverFinding, joints_heard, odometry_heard
+from youbot_dynamics.estimation.driver_check import NOT_TOLD, DriverFinding, gyro_heard, joints_heard, odometry_heard
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
-from youbot_dynamics.nodes._listening import listen, listen_joints
+from youbot_dynamics.nodes._listening import listen, listen_joints, listen_yaw_rate
 from youbot_dynamics.nodes._messages import stamped_twist
 from youbot_dynamics.nodes._parameters import NodeParameters
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, init, make_executor, node_time, run, without_shared_memory
@@ -57,12 +57,14 @@ class CheckDriver(Node):
     def __init__(self, publishes: bool = False) -> None:
         super().__init__("check_driver")
         config = NodeParameters(self, TABLE)
-        self._driver = config.robot().driver
+        robot = config.robot()
+        self._driver, self._has_arm = robot.driver, robot.has_arm
         self._window: float = config["window"]
         depth = int(_RATE * self._window)
         self._wheels: deque[tuple] = deque(maxlen=depth)
         self._arm: deque[tuple] = deque(maxlen=depth)
         self._odometry: deque[tuple] = deque(maxlen=depth)
+        self._gyro: deque[tuple] = deque(maxlen=depth)
         self._published: dict[str, tuple[DriverFinding, float]] = {}  # with the time of the judgement [s]
         self._logged: set[tuple[str, str]] = set()
         self._begun = time.monotonic()
@@ -74,6 +76,7 @@ class CheckDriver(Node):
         self._received: dict[tuple[str, ...], float] = {}
         listen_joints(self, "driver/joint_states", self._on_joints, DRIVER_QOS)
         listen(self, Odometry, "driver/odom", self._on_odometry, DRIVER_QOS, raw=True)
+        listen_yaw_rate(self, lambda stamp, rate: self._gyro.append((*self._times(stamp), rate)))
         if publishes:
             Diagnostics(self, self._report)
 
@@ -111,14 +114,15 @@ class CheckDriver(Node):
     def findings(self) -> tuple[DriverFinding, ...]:
         """Findings on the messages within the window, and on the present graph."""
         oldest = time.monotonic() - self._window
-        for rows in (self._wheels, self._arm, self._odometry):
+        for rows in (self._wheels, self._arm, self._odometry, self._gyro):
             while rows and rows[0][2] < oldest:
                 rows.popleft()
         driver, kinds = self._driver, [names for names, last in self._received.items() if last >= oldest]
         findings = driver_check.judge_driver(
             joints_heard(driver.wheel_joints, list(self._wheels)),
-            joints_heard(driver.arm_joints, list(self._arm)),
+            joints_heard(driver.arm_joints, list(self._arm)) if self._has_arm else None,
             odometry_heard(list(self._odometry)),
+            gyro_heard(list(self._gyro)),
             kinds,
             driver,
         )

@@ -201,13 +201,17 @@ class GuardSocket:
             while self._connection is None:
                 connection, _ = self._server.accept()
                 connection.setblocking(False)
-                if _peer(connection) == os.getuid():  # the folder keeps out everybody but root
-                    self._connection, self.driving, self.goodbye = connection, False, False
+                if _peer(connection) != os.getuid():  # the folder keeps out everybody but root
+                    connection.close()
+                    continue
+                self._connection, self.driving, self.goodbye = connection, False, False
         with contextlib.suppress(BlockingIOError):
             while self._connection is not None:
                 heartbeat = _read(self._connection)
                 self._last_heartbeat = time.monotonic() if heartbeat else float("-inf")
-                self._connection = self._connection if heartbeat else None
+                if not heartbeat:
+                    self._connection.close()
+                    self._connection = None
                 self.driving |= heartbeat == _DRIVING
                 self.moving |= heartbeat == _DRIVING
                 self.goodbye |= heartbeat == _GOODBYE

@@ -12,8 +12,7 @@ import numpy as np
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry as OdometryMessage
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
@@ -25,8 +24,8 @@ from youbot_dynamics.estimation.response_monitor import Figure, ResponseMonitor
 from youbot_dynamics.kinematics.planar import covariance_in_space
 from youbot_dynamics.nodes import _messages as messages
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Growth, Status
-from youbot_dynamics.nodes._listening import joint_samples, listen, listen_joints
-from youbot_dynamics.nodes._messages import answer, of_joints, seconds, twice
+from youbot_dynamics.nodes._listening import joint_samples, listen, listen_joints, listen_yaw_rate
+from youbot_dynamics.nodes._messages import answer, of_joints, twice
 from youbot_dynamics.nodes._parameters import FIND_ROLLER_PHASES, FRAME_TABLE, NodeParameters
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, LATCHED_QOS, STATE_QOS, TF_QOS, node_time, run
 from youbot_dynamics.nodes._topic_graph import endpoints_of
@@ -58,9 +57,6 @@ TABLE = (
     FIND_ROLLER_PHASES,
 )
 
-# Best effort, as drivers of IMUs publish: it is also compatible with a reliable one. A second of 200 Hz is kept.
-IMU_QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
-_NO_RATES = -1.0  # first element of the covariance in a message without them, by the definition of sensor_msgs/Imu
 _MOST_FOREIGN = 250.0  # [1/s] messages without joints of this robot: five times those of the wheels
 _LATE = 0.1  # [s] by which all readings of a second may be delayed: five periods of the driver
 _SILENCE = 0.5  # [s] without a message after which the topic counts as silent
@@ -119,7 +115,7 @@ class OdometryNode(Node):
             self.create_subscription(JointState, "trajectory_tracker/error", self._on_tracking, STATE_QOS)
         self._samples = joint_samples()
         listen(self, JointState, "driver/joint_states", self._on_joint_states, DRIVER_QOS, raw=True)
-        self.create_subscription(Imu, "imu", self._on_imu, IMU_QOS)
+        listen_yaw_rate(self, self._estimator.take_rate)
         listen_joints(self, "wheel_commands", self._on_wheel_commands, STATE_QOS)
         Diagnostics(self, self._report)
 
@@ -173,11 +169,6 @@ class OdometryNode(Node):
         if self._phases is not None and phases is not self._published_phases:
             self._published_phases = phases
             self._phases.publish(joint_state_cdr(messages.nanoseconds(stamp), self._names, phases))
-
-    def _on_imu(self, message: Imu) -> None:
-        """Take the yaw rate: angular_velocity.z, of an IMU that is mounted upright."""
-        if message.angular_velocity_covariance[0] != _NO_RATES:
-            self._estimator.take_rate(seconds(message.header.stamp), message.angular_velocity.z)
 
     def _on_wheel_commands(self, stamp: float, names: tuple[str, ...], *fields: Sequence[float]) -> None:
         """Take the commands for the response of the running drive; absurd speeds are dropped."""

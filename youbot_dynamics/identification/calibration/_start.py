@@ -247,7 +247,8 @@ def wrong_unit(windows: Sequence[Windows], start: Guess) -> Reason | None:
         step = part.signals.poses[last] - part.signals.poses[first]
         step[:, 2] = wrapped(step[:, 2])
         tracked.append(_lengths(step))
-    ratio = float(np.median(np.concatenate(tracked) / rolled)) if len(rolled) else 1.0
+    moved = rolled > 0.0
+    ratio = float(np.median(np.concatenate(tracked)[moved] / rolled[moved])) if moved.any() else 1.0
     if 1.0 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
         return None
     return Reason(
