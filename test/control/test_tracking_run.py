@@ -74,6 +74,28 @@ def test_a_trajectory_that_is_followed_to_its_end_is_over() -> None:
     assert len(states) * PERIOD > PATH.duration - 1.0
 
 
+@pytest.mark.parametrize(("gain", "told"), [(1.0, False), (0.97, False), (0.85, True), (1.15, True)])
+def test_a_base_that_moves_otherwise_than_it_was_identified_is_told(gain: float, told: bool) -> None:
+    robot = informed(1, 6)
+    run = TrackingRun(robot)
+    run.take_odometry(10.0, 10.0, np.zeros(3))
+    path = Trajectory([0.0, 12.0], [[0.0, 0.0, 0.0], [2.4, 0.0, 0.0]])
+    start = run.earliest_start(10.0)
+    run.accept(path, start, 10.0, relative=False)
+    sent, times, said = [], [], ""
+    for k in range(350):
+        moment = 10.0 + PERIOD * k
+        pose = run.model.path(times, gain * np.array(sent), [moment])[0] if sent else np.zeros(3)
+        run.take_odometry(moment, moment, pose)
+        command = run.step(moment)
+        assert command is not None and not command.given_up
+        sent.append(command.twist)
+        times.append(moment)
+        said = command.unusual
+    assert command.state is not None and command.state.gain == pytest.approx(gain, abs=0.03)
+    assert bool(said) is told
+
+
 def test_the_wheels_are_judged_by_the_speeds_that_were_sent() -> None:
     run = run_at(np.zeros(3))
     run.accept(PATH, 10.0, 10.0, relative=False)

@@ -24,6 +24,7 @@ from youbot_dynamics.robot import Robot
 LEAD = 0.1  # [s] from accepting a trajectory to its first command, besides the preview
 _AHEAD = 0.1  # [s] by which a stamp may be younger than any before: late messages only ever make stamps older
 _BACK = 0.05  # [s] by which a stamp may be before the last one: jitter of stamps, not their clock
+_USUAL = 0.95, 1.05  # gains between which the base moves as when it was identified
 _SLEW = 1e-3  # by which a clock may be slower than the steady one while it is set right: twice what NTP does
 
 
@@ -95,6 +96,7 @@ class TrackerCommand:
     pose_stamp: float  # of the pose it corrects [s]
     state: TrackerState | None = None  # of the tracker; None before the start and where the trajectory is given up
     given_up: str = ""  # why the trajectory is given up, "" where it is not
+    unusual: str = ""  # what is told of a base that moves otherwise than it was identified, "" where it does not
 
 
 class TrackingRun:
@@ -231,7 +233,8 @@ class TrackingRun:
         if state.finished:
             self._tracker = None
         # Within the limits already here: a wild command would be refused, not scaled, by the base controller.
-        return TrackerCommand(limit_speed(state.twist, self._base, self._limits), self.pose_stamp, state)
+        twist = limit_speed(state.twist, self._base, self._limits)
+        return TrackerCommand(twist, self.pose_stamp, state, unusual=_unusual(state.gain))
 
     def _start(self, send_time: float) -> Tracker | None:
         """Place the waiting trajectory once its first command is due."""
@@ -246,3 +249,12 @@ class TrackingRun:
 
     def _given_up(self, reason: str) -> TrackerCommand:
         return TrackerCommand(np.zeros(3), self.pose_stamp, given_up=self.end(reason))
+
+
+def _unusual(gain: float) -> str:
+    if _USUAL[0] <= gain <= _USUAL[1]:
+        return ""
+    return (
+        f"the base moves {gain:.2f} times as far for a command as when it was identified, which is corrected: check "
+        "battery, load and floor"
+    )

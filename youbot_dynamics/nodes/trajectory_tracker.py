@@ -200,8 +200,12 @@ class TrajectoryTracker(Node):
             return
         stamp = messages.nanoseconds(command.pose_stamp)
         self._error.publish(joint_state_cdr(stamp, _AXES, position=state.error, velocity=state.error_rate))
+        if command.unusual and self._status.level == OK:
+            self._status = Status(WARN, f"following a trajectory: {command.unusual}")
+            self.get_logger().warning(command.unusual)
         if state.finished:
-            self._status = Status(OK, "the last trajectory was followed to its end")
+            values = {"gain": f"{state.gain:.3f}"}
+            self._status = Status(OK, "the last trajectory was followed to its end", values)
             self.get_logger().info("trajectory finished")
 
     def _ended(self, reason: str, level: bytes = WARN) -> None:

@@ -84,22 +84,28 @@ class BasePredictor:
         rows = slice(self._first, self._next + planned)
         return self._times[rows], self._twists[rows]
 
-    def observe(self, stamp: float, pose: ArrayLike) -> None:
+    def observe(self, stamp: float, pose: ArrayLike) -> tuple[Vector, Vector, float] | None:
         """Take a measured pose (3,) [m, m, rad] at its stamp [s]; one that is not newer than the last changes nothing.
 
         The first one is believed as it is.
+
+        Returns:
+            Displacement that was predicted (3,), how far the measured pose is off it (3,) [m, m, rad], and the time
+            since the last pose [s]; None for the first pose and for one that changes nothing.
         """
         measured = np.asarray(pose, dtype=float)
         if self.time == -np.inf:
             self.state[POSE], self.time = measured, stamp
-            return
+            return None
         if stamp <= self.time:
-            return
+            return None
+        before, dt = self.state[POSE].copy(), stamp - self.time
         follow(self.base.constants, self.state, self.time, stamp, STEP, *self.commands(0), _NO_TIMES, _NO_POSES)
-        self.time = stamp
+        self.time, moved = stamp, self.state[POSE] - before
         off = measured - self.state[POSE]
         off[2] = planar.wrap(float(off[2]))
         self.state[POSE] += self.trust * off
+        return moved, off, dt
 
     def poses(self, moments: ArrayLike, planned: ArrayLike, twists: ArrayLike) -> Vector:
         """Poses (k, 3) at moments (k,) [s] to come, under the commands sent and those planned.

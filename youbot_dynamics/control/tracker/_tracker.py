@@ -15,6 +15,7 @@ from youbot_dynamics.arrays import Vector, array, finite_vector, made_of, positi
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.tracker._base_lq import LqFeedback, LqSettings
 from youbot_dynamics.control.tracker._feed_forward import BasePredictor, FeedForward, Inverse, feed_forward
+from youbot_dynamics.control.tracker._gain import GainDrift
 from youbot_dynamics.control.tracker._pid import Pid, PidGains, gains_for_delay
 from youbot_dynamics.control.trajectory import Trajectory, write_pose
 from youbot_dynamics.dynamics.driven_base import STEP, DrivenBase, follow
@@ -197,6 +198,7 @@ class TrackerState:
     correction: Vector  # (3,) what of it the feedback added to the feed-forward [m/s, m/s, rad/s]
     error: Vector  # (3,) actual - desired in the body frame, yaw wrapped [m, m, rad]
     error_rate: Vector  # (3,) filtered [m/s, m/s, rad/s]
+    gain: float  # motion of the base over that of its model [1]; the commanded twist is divided by it
     finished: bool  # the trajectory and the time to settle after it are over
 
 
@@ -320,6 +322,7 @@ class Tracker:
         self.settle = scalar("settle", settle)
         self._feed_forward = FeedForward(base, trajectory, hold)
         self._predictor = BasePredictor(base, trust)
+        self._drift = GainDrift(base, trust)
         self._planned = 1 if feedback is None else ceil(float(np.ptp(base.dead_times)) / hold) + 1
         self._order = np.argsort(base.dead_times)
         self._law = feedback
@@ -379,9 +382,9 @@ class Tracker:
         stamp, sent = scalar("stamp", stamp), finite_vector("twist", twist, 3)
         cut = sent - self._request
         cut[np.abs(cut) <= _CUT_FLOOR] = 0.0
-        self._cut = cut
+        self._cut = self._drift.gain * cut
         self._predictor.withdraw(self._requested_at)
-        self._predictor.sent(stamp, sent)
+        self._predictor.sent(stamp, self._drift.gain * sent)
 
     def step(self, send_time: float, pose_time: float, pose: ArrayLike) -> TrackerState:
         """Command to be sent at `send_time` [s], from the pose (3,) in the odometry frame of `pose_time` [s].
@@ -395,7 +398,9 @@ class Tracker:
             self._readings.append((pose_time, measured))
         predictor, law = self._predictor, self._law
         if law is not None:
-            predictor.observe(pose_time, measured)
+            seen = predictor.observe(pose_time, measured)
+            if seen is not None:
+                self._drift.learn(*seen)
         planned, inverse = self._planned, self._feed_forward.numbers
         moment = _Moment(send_time, pose_time, predictor.time, planned, self.start, self._aside)
         sent, twists = predictor.commands(planned)
@@ -407,10 +412,11 @@ class Tracker:
             correction = law.correct(errors[1], send_time, self._cut)
             rate = law.slope
         finished = send_time - self.start >= self.trajectory.duration + self.settle
-        self._request = np.zeros(3) if finished else request + correction
+        gain = self._drift.gain
+        self._request = np.zeros(3) if finished else (request + correction) / gain
         self._requested_at = send_time
-        predictor.sent(send_time, self._request)
-        return TrackerState(self._request.copy(), correction, errors[0], rate, finished)
+        predictor.sent(send_time, gain * self._request)
+        return TrackerState(self._request.copy(), correction, errors[0], rate, gain, finished)
 
 
 def compile_tracker(base: DrivenBase, hold: float) -> None:
