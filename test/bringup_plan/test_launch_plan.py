@@ -200,9 +200,9 @@ def test_passive_nodes_hear_the_other_stack_and_take_none_of_its_names():
 
 
 @pytest.mark.parametrize("passive", [False, True])
-def test_the_gyro_is_heard_by_odometry_on_the_topic_it_has(passive):
+def test_the_gyro_is_heard_by_odometry_and_the_check_of_the_driver_on_the_topic_it_has(passive):
     for name, process in by_name(robot="real", passive=passive, imu="camera/imu/data").items():
-        assert ("imu:=camera/imu/data" in process.arguments) == (name == "odometry")
+        assert ("imu:=camera/imu/data" in process.arguments) == (name in ("odometry", "check_driver"))
 
 
 @pytest.mark.parametrize("topic", ["", "imu data", "imu/", "/imu", "9axis", "a__b", "imu:=x", "imü", "{ns}/imu"])
