@@ -103,6 +103,15 @@ def test_base_parameters_give_every_torque_and_none_is_too_many():
     assert np.linalg.cond(columns / np.linalg.norm(columns, axis=0)) < 1e3
 
 
+def test_a_combination_never_bears_the_name_of_one_parameter():
+    """Masses of links show in torques only together with first moments and inertias of links nearer to the base."""
+    q, v, a = states(400)
+    table = regressor(TREE, q, v, a)
+    base = felt_parameters(TREE, table.reshape(-1, table.shape[2]), 1e-9)
+    assert "arm_link_3_mx" in base.names and "arm_link_3_m_combination" in base.names
+    assert not [name for name in base.names if name.endswith("_m")]
+
+
 def test_an_arm_at_rest_feels_weights_only():
     q, _, _ = states(200)
     zero = np.zeros_like(q)

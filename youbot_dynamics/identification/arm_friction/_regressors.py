@@ -25,6 +25,7 @@ _INERTIAS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 OF_BODY = len(QUANTITIES)
 
 _ROUNDING = 1e-9  # share of a column in a combination below which it is a rounding error
+_ALONE = 0.05  # largest effect of another parameter, in units of its uncertainty, in what is called a single one
 # Assumed uncertainty of nominal links: twice that of docs/robot_facts.md.
 _MASS_SHARE, _CENTRE, _ROTOR_SHARE = 0.3, 0.02, 0.2
 _LEAST_ROTOR = 1e-4  # smallest uncertainty of a rotor inertia [kg m2]
@@ -90,9 +91,9 @@ class BaseParameters:
 
     columns: NDArray[np.intp]  # (b,) the independent columns
     combination: Vector  # (b, p) base parameters = combination @ inertial parameters
-    names: tuple[
-        str, ...
-    ]  # "arm_link_3_mx" is that first moment and all parameters with the same effect, "arm_joint_2_rotor" an inertia
+    # "arm_link_3_mx" is that first moment alone, "arm_link_3_mx_combination" one with all that act alike,
+    # "arm_joint_2_rotor" an inertia
+    names: tuple[str, ...]
     units: tuple[str, ...]
 
 
@@ -139,10 +140,11 @@ def felt_parameters(tree: Tree, rows: ArrayLike, torque: float) -> BaseParameter
     ascending = np.argsort(columns)
     names = [f"{body}_{quantity}" for body in tree.names for quantity in QUANTITIES]
     names += [f"{joint}_rotor" for joint, speeds in zip(tree.joint_names, tree.layout.v_count, strict=True) if speeds]
+    alone = np.max(np.abs(shares), axis=1, initial=0.0) < _ALONE
     units = _UNITS * len(tree.names) + ("kg m2",) * tree.nv
     return BaseParameters(
         columns[ascending],
         combination[ascending],
-        tuple(names[k] for k in columns[ascending]),
+        tuple(names[columns[k]] + ("" if alone[k] else "_combination") for k in ascending),
         tuple(units[k] for k in columns[ascending]),
     )

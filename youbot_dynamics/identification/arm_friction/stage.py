@@ -37,6 +37,11 @@ FINDINGS = Table(
     Row("arm.{joint}.friction.load_coefficient", "1", "friction of {joint} over its load"),
     Row("arm.{joint}.friction.unloaded_coulomb", "N m, N", "Coulomb torque of {joint} without load"),
     Row("arm.{joint}.torque_delay", "s", "delay from torque to motion of {joint}"),
+    Row(
+        "arm.bodies.{parameter}_combination_change",
+        "kg, kg m, kg m2",
+        "change of {parameter} and of all parameters that act alike, from the robot file",
+    ),
     Row("arm.bodies.{parameter}_change", "kg, kg m, kg m2", "change of {parameter} from the robot file"),
 )
 _FEWEST_FOR_BODIES = 200  # windows, 20 s of one joint sliding
