@@ -12,6 +12,7 @@ from arm_motions import ROBOT, truth_of
 from repository import DATA
 
 from youbot_dynamics.errors import InputError
+from youbot_dynamics.identification.least_squares import Kind
 from youbot_dynamics.identification.thermal import Heat, HeatRun, identify_armature, identify_heat
 from youbot_dynamics.identification.thermal._armature import winding_from_voltage
 from youbot_dynamics.simulation.arm import ArmPlant
@@ -97,6 +98,29 @@ def test_a_motor_that_stayed_cold_or_was_not_measured_is_refused():
     cold = heated(scale=0.0)
     found: Heat = identify_heat([cold])
     assert not any(estimate.identified for estimate in (*found.ratios, *found.constants))
+
+
+def test_a_sensor_whose_range_ends_is_named():
+    """A thermistor clips at 45 degC, 8 K below the warmest of this run."""
+    run = heated()
+    clipped = dataclasses.replace(run, winding=np.minimum(run.winding, 45.0), housing=None)
+    assert run.winding.max() > 50.0
+    for found in (identify_heat([clipped]), identify_heat([dataclasses.replace(run, housing=None), clipped])):
+        assert {one.reason.kind for one in (*found.ratios, *found.constants)} == {Kind.WRONG_SIGNALS}
+        assert "exactly 45 degC" in found["heating"].verdict
+
+
+@pytest.mark.parametrize("step", [0.5, 1.0])
+def test_a_motor_that_stays_warm_has_no_sensor_whose_range_ends(step):
+    """Its temperature hardly changes at the end, and is read in whole steps."""
+    time = np.arange(0.0, 9000.0, 2.0)
+    current = np.full(len(time), 1.0)
+    after = MOTOR.heat_history(AMBIENT, AMBIENT, current[:-1], np.diff(time))
+    table = np.vstack([[AMBIENT, AMBIENT], after])
+    run = HeatRun(time, current, step * np.round(table[:, 0] / step), step * np.round(table[:, 1] / step), AMBIENT)
+    found = identify_heat([run], coefficient=coefficient(MOTOR))
+    assert np.isfinite(found.values).all()
+    assert not [one for one in found.ratios if one.reason is not None and one.reason.kind == Kind.WRONG_SIGNALS]
 
 
 def test_a_short_run_does_not_know_the_housing():

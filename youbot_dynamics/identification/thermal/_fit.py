@@ -14,14 +14,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector, array
-from youbot_dynamics.compiled import compiled
-from youbot_dynamics.dynamics.thermal_motor import heat_history
-from youbot_dynamics.errors import IdentificationError, InputError
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.least_squares import (
     SIGNIFICANT,
     Estimate,
@@ -43,6 +41,8 @@ from youbot_dynamics.identification.least_squares import (
     with_unit,
 )
 from youbot_dynamics.identification.thermal._armature import EXPLAINS, GAIN
+from youbot_dynamics.identification.thermal._range import end_of_range, without_top
+from youbot_dynamics.identification.thermal._run import LAG, HeatRun
 
 # Thermal estimates that are robot parameters.
 HEAT_CONSTANTS = (
@@ -76,157 +76,12 @@ _UNITS = ("K/(A2 s)", "s", "s", "1")
 # The heating of the search is that by the largest current [K/s]; its start value is found from the readings.
 _START = (15.0, 200.0, 0.1)
 _LOW, _HIGH = (1e-6, 0.1, 1.0, 1e-3), (1e3, 1e3, 1e5, 10.0)
-_LARGEST_RESIDUAL = 1e6  # residuals beyond this are clipped [K]: the search may try constants with thermal runaway
 _START_FACTORS = (0.3, 1.0, 3.0)  # factors on the start values of the search
 _BUDGET = 400  # steps of the search from each start
 _STEP = 1e-4  # of the logarithms, and of the lag [s], for slopes
 _BOUND_MARGIN = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
-# Standard deviations of errors that all readings of a run share; they do not average out. All are chosen.
-_AIR = 0.2  # of the air at the start, relative to the motor's first reading or to the given temperature [K]
-_DRIFT = 0.005  # of the air or of the sensor, in the square root of a second [K]: 0.2 K in half an hour
-_LAG = 0.5  # of a sensor behind its part, or between the clocks of current and temperature [s]
-_LONGEST_LAG = 60.0  # of a sensor, that is tried [s]
-_GROWTH = 0.1  # relative, of the coefficient: leads and connectors stay cold
+_LONGESTLAG = 60.0  # of a sensor, that is tried [s]
 _LEAST_DURATION = 2.0  # of a run's readings in time constants; in a shorter run an exponential looks like a line
-
-
-@compiled
-def _follow(memory: Vector, table: Vector) -> None:
-    """Replace a table (n, 2) by its first-order lag, which keeps the share memory (n - 1,) in each step."""
-    for k in range(len(memory)):
-        for part in range(2):
-            table[k + 1, part] += memory[k] * (table[k, part] - table[k + 1, part])
-
-
-@dataclass(frozen=True, eq=False)
-class HeatRun:
-    """Currents and temperatures of a motor at times (n,) [s]; NaN where a temperature was not read."""
-
-    time: Vector  # (n,) increasing [s]
-    current: Vector  # (n,) held until the next time [A]
-    winding: Vector | None = None  # (n,) [degC], None if not measured
-    housing: Vector | None = None  # (n,) [degC], None if not measured
-    # [degC]; None: the motor started at the unknown air temperature, so readings are relative to a constant
-    ambient: float | None = None
-    trend: bool = False  # whether the air or a sensor may drift, so that readings are relative to a linear trend
-    _readings: Vector = field(init=False, repr=False)  # (n, 2) of winding and housing
-
-    def __post_init__(self) -> None:
-        """Check shapes, times and currents; any temperature may be missing."""
-        time = array("time", self.time, (None,))
-        readings = np.full((len(time), 2), np.nan)
-        for k, (name, column) in enumerate((("winding", self.winding), ("housing", self.housing))):
-            if column is not None:
-                array(name, np.nan_to_num(column), time.shape)
-                readings[:, k] = column
-        object.__setattr__(self, "_readings", readings)
-        object.__setattr__(self, "time", time)
-        object.__setattr__(self, "current", array("current", self.current, time.shape))
-        if np.any(np.diff(time) < 0.0):
-            raise InputError("time", got="times that decrease", expected="increasing times [s]")
-
-    def first(self) -> float:
-        """Initial temperature [degC]: the first reading."""
-        read = self._readings.T[np.isfinite(self._readings.T)]
-        return float(read[0]) if len(read) else math.nan
-
-    def rises(self, values: Vector, coefficient: float) -> Vector:
-        """Temperatures (n, 2) [degC] of winding and housing for heating, time constants and capacity ratio (4,)."""
-        heating, tau_winding, tau_housing, ratio = values
-        first, winding, housing = self._start()
-        ambient = winding if self.ambient is None else self.ambient
-        # Capacities relative to the winding's; the resistance at ambient temperature is then h.
-        constants = np.array(
-            [heating, coefficient * heating, 1.0 / tau_winding, 1.0 / (ratio * tau_housing), 1.0, 1.0 / ratio, ambient]
-        )
-        rises = np.empty((len(self.time) - 1 - first, 2))
-        steps = np.diff(self.time[first:])
-        current = np.ascontiguousarray(self.current[first:-1])
-        heat_history(constants, winding, housing, current, np.zeros(len(steps)), steps, rises)
-        return np.vstack([np.tile([winding, housing], (first + 1, 1)), rises])
-
-    def _start(self) -> tuple[int, float, float]:
-        """Index from which the model is computed, and the temperatures of winding and housing there [degC].
-
-        With a given ambient temperature that is the first reading of either; one that was not read then has the
-        temperature of the other. Otherwise the motor starts cold with the first current, whenever it is first read.
-        """
-        start = self.first()
-        if self.ambient is None:
-            return 0, start, start
-        table = self._readings
-        first = int(np.argmax(np.any(np.isfinite(table), axis=1)))
-        known = table[first][np.isfinite(table[first])]
-        winding, housing = np.where(np.isfinite(table[first]), table[first], known[0] if len(known) else start).tolist()
-        return first, winding, housing
-
-    def misfit(self, values: Vector, coefficient: float, lag: float = 0.0) -> Vector:
-        """Model minus reading (m,) [K] for all readings; without its mean if the ambient temperature is unknown.
-
-        The readings lag with a time constant of `lag` [s].
-        """
-        residuals = self.at_readings(self.lagging(self.rises(values, coefficient), lag) - self._readings)
-        return np.nan_to_num(np.clip(residuals, -_LARGEST_RESIDUAL, _LARGEST_RESIDUAL), nan=_LARGEST_RESIDUAL)
-
-    def lagging(self, table: Vector, lag: float) -> Vector:
-        """A table (n, 2) of temperatures as sensors read it that follow with a time constant `lag` [s]."""
-        read = table.copy()
-        if lag > 0.0:
-            _follow(np.exp(-np.diff(self.time) / lag), read)
-        return read
-
-    def at_readings(self, table: Vector) -> Vector:
-        """Values (m,) of a table (n, 2) at the readings, less their mean if the ambient temperature is unknown.
-
-        With `trend`, less their linear trend, too.
-        """
-        values: Vector = table.T[np.isfinite(self._readings.T)]
-        if not self.trend:
-            return values - values.mean() if self.ambient is None and len(values) else values
-        passed = self.read_times() - self.time[0]
-        basis = np.column_stack([passed, np.ones(len(passed))][: 2 if self.ambient is None else 1])
-        values -= basis @ np.linalg.lstsq(basis, values, rcond=None)[0]
-        return values
-
-    def shared_errors(self, values: Vector, coefficient: float) -> tuple[Vector, Vector]:
-        """Changes of the readings by one standard deviation of the errors that they share [K].
-
-        Those by this run's air and its drift (2, m), and by the sensor's lag and the coefficient (2, m), which are the
-        same in all runs.
-        """
-        model = self.rises(values, coefficient)
-        air = self.first() if self.ambient is None else self.ambient
-        warmer = dataclasses.replace(self, ambient=air + _AIR).rises(values, coefficient)
-        read_times = self.read_times()
-        drift = _DRIFT * (self.time - read_times.min()) / math.sqrt(float(np.ptp(read_times)) or 1.0)
-        late = np.column_stack([np.interp(self.time - _LAG, self.time, column) for column in model.T])
-        steeper = self.rises(values, (1.0 + _GROWTH) * coefficient)
-        changes = [warmer - model, np.column_stack([drift, drift]), late - model, steeper - model]
-        rows = np.array([self.at_readings(change) for change in changes])
-        return rows[:2], rows[2:]
-
-    def only(self, half: int) -> HeatRun:
-        """The run with only the first (0) or second (1) half of its readings, by time, and its initial temperature."""
-        read_times = self.read_times()
-        second_half = self.time >= 0.5 * (read_times.min() + read_times.max())
-
-        def selected(column: Vector) -> Vector:
-            part: Vector = np.where(second_half == bool(half), column, np.nan)
-            first = int(np.argmax(np.isfinite(column)))
-            part[first] = column[first]
-            return part
-
-        winding, housing = (selected(column) for column in self._readings.T)
-        return dataclasses.replace(self, winding=winding, housing=housing)
-
-    def spread(self) -> Vector:
-        """Each reading (m,) minus the mean of its column [K], in the order of `misfit`."""
-        columns = [column[np.isfinite(column)] for column in self._readings.T]
-        return np.concatenate([column - column.mean() for column in columns if len(column)] or [np.zeros(0)])
-
-    def read_times(self) -> Vector:
-        """Time (m,) of each reading, in the order of `misfit` [s]."""
-        return np.concatenate([self.time[np.isfinite(column)] for column in self._readings.T])
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +110,8 @@ def identify_heat(
     errors that do not average out, each as a standard deviation: the air is 0.2 K from the motor's first reading and
     drifts, a sensor lags by 0.5 s, the current is 1 % off and the coefficient 10 %. They are widened if parts of the
     data disagree, and by what a lag of the sensors, or a trend, changes significantly. All ratios are refused if too
-    few temperatures were read or the fit explains less than half of their variance; a time constant is refused if the
+    few temperatures were read, a sensor reached the end of its range, or the fit explains less than half of their
+    variance; a time constant is refused if the
     readings of no run last twice as long.
 
     Args:
@@ -277,6 +133,8 @@ def identify_heat(
     if not best.settled:
         return _refused_heat(unsettled(f"{_BUDGET} evaluations of the model"), coefficient)
     logs, residuals = best.values, best.residual
+    if (ended := _end_of_range(runs, coefficient, [*starts, logs])) is not None:
+        return _refused_heat(ended, coefficient)
     gaps = _disagreement(runs, coefficient, logs)
     changes = [*_model_changes(runs, coefficient, logs, fit), *_gap_changes(gaps)]
     covariance = fit.covariance + _shared_error_covariance(runs, coefficient, logs, slopes)
@@ -323,7 +181,7 @@ def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
         logs, lag = unknowns[: len(_NAMES)], float(np.sum(unknowns[len(_NAMES) :]))
         return np.concatenate([run.misfit(np.exp(logs), coefficient, lag) for run in runs])
 
-    low, high = (np.append(np.log(limit), lag)[: len(starts[0])] for limit, lag in ((_LOW, 0.0), (_HIGH, _LONGEST_LAG)))
+    low, high = (np.append(np.log(limit), lag)[: len(starts[0])] for limit, lag in ((_LOW, 0.0), (_HIGH, _LONGESTLAG)))
     # The search may try constants with thermal runaway; their large residuals lead it back.
     with np.errstate(over="ignore", invalid="ignore"):
         best = search(misfit, starts, (low, high), _BUDGET)
@@ -336,6 +194,18 @@ def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
     return best, least_squares(pieces, unknowns, robust=False, between=False), slopes
 
 
+def _end_of_range(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]) -> Reason | None:
+    """Why a sensor reached the end of its range, None if none did."""
+    kept = [without_top(run) for run in runs]
+    if all(rest is run for rest, run in zip(kept, runs, strict=True)):
+        return None
+    try:
+        logs = _solve(kept, coefficient, starts)[0].values
+    except IdentificationError:  # too few readings below it
+        return None
+    return end_of_range(runs, kept, np.exp(logs), coefficient)
+
+
 def _model_changes(runs: Sequence[HeatRun], coefficient: float, logs: Vector, fit: Fit) -> list[tuple[Reason, Vector]]:
     """Changes (4,) of the logarithms in other models, each with its cause, as far as the readings show them.
 
@@ -345,9 +215,9 @@ def _model_changes(runs: Sequence[HeatRun], coefficient: float, logs: Vector, fi
     """
     changes = []
     try:
-        late, with_lag, _ = _solve(runs, coefficient, [np.append(logs, _LAG)])
+        late, with_lag, _ = _solve(runs, coefficient, [np.append(logs, LAG)])
         lag = float(late.values[-1])
-        if lag > max(SIGNIFICANT * with_lag["lag"].standard_error, _LAG):
+        if lag > max(SIGNIFICANT * with_lag["lag"].standard_error, LAG):
             changes.append((Reason(Kind.OTHER_EXPLANATION, _LATE.format(lag=lag)), late.values[:-1] - logs))
         trending = [dataclasses.replace(run, trend=True) for run in runs]
         drifting, with_trend, _ = _solve(trending, coefficient, [logs])

@@ -20,7 +20,8 @@ from youbot_dynamics.identification.reading import Opened, find_topic, times_of
 from youbot_dynamics.identification.signals import NO_EFFORT, recorded_arm
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.identification.thermal._armature import Armature, identify_armature, winding_from_voltage
-from youbot_dynamics.identification.thermal._fit import Heat, HeatRun, identify_heat
+from youbot_dynamics.identification.thermal._fit import Heat, identify_heat
+from youbot_dynamics.identification.thermal._run import HeatRun
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.robot import Robot
 
