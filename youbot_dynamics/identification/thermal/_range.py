@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.least_squares import Kind, Reason
@@ -17,12 +18,12 @@ _EQUAL = 1e-9  # relative difference of readings that are equal, since means of 
 _BEYOND = 5.0  # root mean squares of the other readings by which the model exceeds those at the top
 
 
-def _at_top(column: Vector | None) -> Vector | None:
+def _at_top(column: Vector | None) -> NDArray[np.bool_] | None:
     """Which readings (n,) of a column have its largest value, None where too few do."""
     if column is None or not np.isfinite(column).any():
         return None
     top = float(np.nanmax(column))
-    equal: Vector = column >= top - _EQUAL * max(1.0, abs(top))
+    equal: NDArray[np.bool_] = column >= top - _EQUAL * max(1.0, abs(top))
     many = np.count_nonzero(equal) >= max(_FEWEST, _SHARE * np.count_nonzero(np.isfinite(column)))
     return equal if many and np.nanmin(column) < top else None
 
