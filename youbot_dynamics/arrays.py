@@ -194,3 +194,10 @@ class MadeOfArguments:
         """Class and arguments, for pickle and `copy`."""
         given = fields(self)  # type: ignore[arg-type]
         return type(self), tuple(getattr(self, field.name) for field in given if field.init)
+
+
+def smallest_change(readings: Vector) -> Vector:
+    """Smallest change (n,) between consecutive readings (s, n) that differ; 0 for those that never change."""
+    changes = np.abs(np.diff(readings, axis=0))
+    smallest = np.min(np.where(changes > 0.0, changes, np.inf), axis=0, initial=np.inf)
+    return np.where(np.isfinite(smallest), smallest, 0.0)

@@ -52,6 +52,16 @@ def bag(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ---- the library
 
 
+@pytest.mark.parametrize("every", [2, 10])
+def test_steps_of_an_encoder_are_found_in_the_log(every: int) -> None:
+    """4096 steps a turn at the joint, 150 times those of the robot's driver: .07 to .4 rad/s off without them."""
+    run, step = swing(3, drawn_truth(3, travel=1e-3), seconds=8.0).every(every), 2.0 * np.pi / 4096.0
+    coarse = replay_arm(log_of(run, position=step * np.round(run.position / step)), ROBOT)
+    assert not coarse.track.refused.any()
+    late = len(run.stamp) // 4
+    assert np.all(rms(coarse.track.speed[late:] - run.true_speed[late:]) < 0.03)
+
+
 def test_it_believes_what_the_filter_believes_message_by_message(run: Run, replay: ArmReplay) -> None:
     ekf = ArmEkf(SHEETS, ArmSensors.of_robot(ROBOT, 0.02, ROBOT.driver.stamp_jitter))
     for k in range(len(run.stamp)):

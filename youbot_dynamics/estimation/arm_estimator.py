@@ -70,6 +70,7 @@ class ArmEstimator:
         robot: parameters of arm, driver and base.
         settings: of the estimators.
         source: name of the joint states in findings.
+        steps: of positions (n,) [rad] and velocities (n,) [rad/s]; those of the robot's driver if not given.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class ArmEstimator:
         robot: Robot,
         settings: ArmSettings | None = None,
         source: str = "the joint states",
+        steps: tuple[Vector, Vector] | None = None,
     ) -> None:
         used, joints, wheels = settings or ArmSettings(), robot.driver.arm_joints, robot.driver.wheel_joints
         self.robot, self.settings, self.arm = robot, used, robot.arm.model()
@@ -97,11 +99,12 @@ class ArmEstimator:
         self._effort, self._last = np.zeros(len(joints)), (math.nan, math.nan)  # stamp and steady time [s]
         self._support_limiter = RateLimiter(_SUPPORT_RATE)
         self.lowest: Support | None = None  # until its reader removes it
+        self._steps = robot.arm_quanta() if steps is None else steps
         self._begin()
 
     def _begin(self) -> None:
         robot, used = self.robot, self.settings
-        sensors = ArmSensors.of_robot(robot, used.effort_noise, robot.driver.stamp_jitter)
+        sensors = ArmSensors(*self._steps, np.asarray(used.effort_noise), robot.driver.stamp_jitter)
         self.ekf = ArmEkf(self.arm, sensors, used.filter)
         self.payload = Payload(self.arm, used.filter, used.payload.of_arm(robot.arm))
         self.support = SupportEstimator(robot, used.support_lag) if supports(robot) else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, smallest_change
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.estimation import arm_health as intake
 from youbot_dynamics.estimation.arm_ekf import ArmBelief, ArmEkf, ArmTrack
@@ -70,6 +70,9 @@ class ArmLog:
         return {**self.left_out, **{name: int(rows.sum()) for name, rows in flagged.items()}}
 
 
+# Changes of readings are those of steps if this share of so many at least is so near, in steps, to a multiple of the
+# smallest; those of larger multiples show nothing.
+_ALL_BUT, _FEWEST_CHANGES, _NEAR_MULTIPLE, _MOST_MULTIPLE = 0.9, 50, 0.1, 20.0
 _BETWEEN_LIMITS = 10  # steps: the limits cost far more computation than the temperature
 
 
@@ -295,7 +298,7 @@ def replay_arm(
     """Run the filters of node arm_ekf over a log.
 
     Args:
-        log: of an arm.
+        log: of an arm. Steps of its positions and velocities that are larger than those of the driver are used.
         robot: parameters of that arm and its driver.
         settings: of the filters; by default those of node arm_ekf.
         step: called with a text at the start of each step.
@@ -304,7 +307,9 @@ def replay_arm(
         InputError: a log of another number of joints than the robot's arm.
     """
     used, report = ArmSettings() if settings is None else settings, (lambda _: None) if step is None else step
-    estimator = ArmEstimator(robot, used, "the log")
+    steps = zip(robot.arm_quanta(), (log.position, log.velocity), strict=True)
+    position_step, velocity_step = (np.maximum(known, _step_of(readings)) for known, readings in steps)
+    estimator = ArmEstimator(robot, used, "the log", (position_step, velocity_step))
     report("filtering the joints")
     stiffness = np.array([friction.sigma0 for friction in estimator.arm.friction])
     track, deviations = _follow(estimator.ekf, log, stiffness)
@@ -318,6 +323,18 @@ def replay_arm(
     summary = tuple(_summary(k, log, track, heat) for k in range(len(log.joints)))
     bristle = stiffness * track.bristle
     return ArmReplay(log, track, bristle, deviations, heat, support, used, summary, findings, counts)
+
+
+def _step_of(readings: Vector) -> Vector:
+    """Step (n,) of quantised readings (t, n): the smallest change, where nearly all are multiples of it; else 0."""
+    step, steps = smallest_change(readings), np.zeros(readings.shape[1])
+    for joint in np.flatnonzero(step > 0.0):
+        changes = np.abs(np.diff(readings[:, joint])) / step[joint]
+        few = changes[(changes > 0.0) & (changes < _MOST_MULTIPLE)]
+        multiples = np.abs(few - np.round(few)) < _NEAR_MULTIPLE
+        if len(few) >= _FEWEST_CHANGES and np.mean(multiples) > _ALL_BUT:
+            steps[joint] = step[joint]
+    return steps
 
 
 def sound_innovations(track: ArmTrack, joint: int) -> NDArray[np.bool_]:

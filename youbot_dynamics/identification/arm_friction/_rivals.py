@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, smallest_change
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import (
     ArmFriction,
@@ -123,7 +123,7 @@ def _with_reading_errors(found: ArmFriction, recordings: Sequence[ArmSignals]) -
     """
     random, coarser = np.random.default_rng(0), []
     for signals in recordings:
-        position_step, torque_step = _smallest_change(signals.position), _smallest_change(signals.torque)
+        position_step, torque_step = smallest_change(signals.position), smallest_change(signals.torque)
         error = random.uniform(-0.5, 0.5, signals.position.shape) * position_step
         double = np.where(torque_step > 0.0, 2.0 * torque_step, 1.0)
         torque = np.where(torque_step > 0.0, double * np.round(signals.torque / double), signals.torque)
@@ -144,7 +144,7 @@ def _lasting_rounding(recordings: Sequence[ArmSignals]) -> Vector:
     found = np.full((len(recordings), recordings[0].torque.shape[1]), np.inf)
     for number, signals in enumerate(recordings):
         speed = np.diff(signals.position, axis=0)
-        for joint, step in enumerate(_smallest_change(signals.torque)):
+        for joint, step in enumerate(smallest_change(signals.torque)):
             levels = [
                 _most_frequent(signals.torque[1:, joint][moving])
                 for moving in (speed[:, joint] > 0.0, speed[:, joint] < 0.0)
@@ -160,13 +160,6 @@ def _most_frequent(readings: Vector) -> int:
     """Number of distinct readings (m,) that make up all but a few of them."""
     counts = np.sort(np.unique(readings, return_counts=True)[1])[::-1]
     return int(np.searchsorted(np.cumsum(counts), (1.0 - _RARE) * len(readings))) + 1
-
-
-def _smallest_change(readings: Vector) -> Vector:
-    """Smallest change (n,) between consecutive readings (s, n) that differ; 0 for those that never change."""
-    changes = np.abs(np.diff(readings, axis=0))
-    smallest = np.min(np.where(changes > 0.0, changes, np.inf), axis=0, initial=np.inf)
-    return np.where(np.isfinite(smallest), smallest, 0.0)
 
 
 def _with_window_errors(found: ArmFriction, other: ArmFriction, reason: Reason | None = None) -> ArmFriction:
