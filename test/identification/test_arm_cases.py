@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from repository import CASES
 
@@ -170,6 +171,20 @@ def test_a_rotor_of_unknown_inertia_is_fitted(tmp_path) -> None:
     file.write_text(text.replace("2.000e-05", "0.0").replace("large_arm.urdf", str(case("large_arm.urdf"))), "utf-8")
     robot = load_robot(robot_file=file)
     assert robot.arm.joints[0].motor.rotor_inertia == 0.0 and robot.arm.model().tree.nv == 3
+
+
+def test_efforts_whose_integers_overflow_are_named(tmp_path: Path) -> None:
+    head, *lines = case("large_arm.csv").read_text(encoding="utf-8").splitlines()
+    table = np.array([[float(cell) for cell in line.split(",")] for line in lines])
+    for column in (k for k, name in enumerate(head.split(",")) if name.startswith("effort")):
+        largest = 0.9 * np.abs(table[:, column]).max()
+        table[:, column] = (table[:, column] + largest) % (2.0 * largest) - largest
+    log = tmp_path / "overflow.csv"
+    np.savetxt(log, table, delimiter=",", header=head, comments="")
+    found = identify(log, robot_of("large_arm"), Options(columns=head), only=("arm_friction",))
+    reasons = [one.reason for joint in (1, 2, 3) for one in estimates(found, joint)]
+    assert {reason.kind for reason in reasons if reason is not None} == {Kind.WRONG_SIGNALS}
+    assert all(reason is not None and "overflow" in reason.text for reason in reasons)
 
 
 def test_readings_that_a_driver_repeats_count_once_and_are_told(tmp_path: Path) -> None:

@@ -30,6 +30,12 @@ ZERO_EFFORT = Reason(
     Kind.NOT_MEASURED,
     "every effort of this joint is exactly 0: it was not driven, or its driver does not measure efforts",
 )
+WRAPPED = Reason(
+    Kind.WRONG_SIGNALS,
+    "the efforts jump from one end of their range to the other while the joint goes on: their integers overflow; read "
+    "them as wider integers",
+)
+_FEWEST_WRAPS, _END_OF_RANGE = 5, 0.85  # jumps; share of the range within which its ends are
 UNSIGNED = Reason(
     Kind.WRONG_SIGNALS,
     "the efforts never change their sign, although joints move both ways and their links pull both ways: these are "
@@ -422,7 +428,16 @@ def _refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], jo
         return NO_EFFORT
     if not any(np.any(np.abs(torque) > _NO_TORQUE) for torque in torques):
         return ZERO_EFFORT
+    if sum(_wraps(signals.position[:, joint], signals.torque[:, joint]) for signals in recordings) >= _FEWEST_WRAPS:
+        return WRAPPED
     return None if any(np.any(window.sliding[:, joint]) for window in windows) else STOOD
+
+
+def _wraps(position: Vector, torque: Vector) -> int:
+    """How often a torque (s,) jumps from nearly one end of its range to the other while the joint does not turn back."""
+    largest, moved = float(np.max(np.abs(torque), initial=0.0)), np.diff(position)
+    ends = (np.abs(np.diff(torque)) > 2.0 * _END_OF_RANGE * largest)[1:-1]
+    return int(np.count_nonzero(ends & (moved[:-2] * moved[1:-1] > 0.0) & (moved[1:-1] * moved[2:] > 0.0)))
 
 
 def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
