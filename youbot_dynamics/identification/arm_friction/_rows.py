@@ -434,7 +434,7 @@ def _refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], jo
 
 
 def _wraps(position: Vector, torque: Vector) -> int:
-    """How often a torque (s,) jumps from nearly one end of its range to the other while the joint does not turn back."""
+    """How often a torque (s,) jumps from one end of its range to the other while the joint does not turn back."""
     largest, moved = float(np.max(np.abs(torque), initial=0.0)), np.diff(position)
     ends = (np.abs(np.diff(torque)) > 2.0 * _END_OF_RANGE * largest)[1:-1]
     return int(np.count_nonzero(ends & (moved[:-2] * moved[1:-1] > 0.0) & (moved[1:-1] * moved[2:] > 0.0)))
