@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from arm_runs import drawn_truth, swing
 from repository import CASES
 
 from youbot_dynamics.commands.main import main
@@ -197,3 +198,24 @@ def test_readings_that_a_driver_repeats_count_once_and_are_told(tmp_path: Path) 
     for joint, true in enumerate(THREE_JOINTS, 1):
         for estimate, value in zip(estimates(found, joint), true, strict=True):
             assert estimate.identified and estimate.value == pytest.approx(value, rel=0.03)
+
+
+def test_a_log_of_one_joint_gives_its_friction(tmp_path: Path) -> None:
+    """The others stand still and were not recorded."""
+    truth = drawn_truth(3)
+    run = swing(3, truth, seconds=40.0, amplitude=np.array([0.0, 0.0, 0.0, 0.6, 0.0])).every(5)
+    columns, log = "time,position.arm_joint_4,effort.arm_joint_4", tmp_path / "one.csv"
+    table = np.column_stack([run.stamp, run.position[:, 3], run.effort[:, 3]])
+    np.savetxt(log, table, delimiter=",", header=columns, comments="")
+    found = identify(log, load_robot(), Options(columns=columns), only=("arm_friction",))
+    friction = load_robot().arm.joints[3].friction
+    coulomb, viscous = truth.coulomb[3] * friction.coulomb, truth.viscous[3] * friction.viscous
+    for estimate, true in zip(estimates(found, 4), (coulomb, viscous), strict=True):
+        assert estimate.identified and estimate.value == pytest.approx(true, rel=0.04)
+    totals = [one for one in found.result.findings if ".total_at_" in one.name]
+    assert len(totals) == 3
+    for one in totals:
+        low, high = one.estimate.interval
+        assert one.identified and low < coulomb + viscous * float(one.name.rsplit("_", 1)[1]) < high
+    assert not [one for one in found.result.findings if "joint_3" in one.name]
+    assert any("arm_joint_5 of the arm were not recorded" in note for note in found.notes)

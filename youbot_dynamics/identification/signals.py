@@ -23,6 +23,7 @@ from youbot_dynamics.identification.reading import (
     find_wheel_states,
     listed,
     new_readings,
+    recorded_joints,
     times_of,
 )
 from youbot_dynamics.kinematics import planar
@@ -406,6 +407,7 @@ class RecordedArm:
     torque_commands: tuple[Vector, Vector] | None
     left_out: int  # readings with a missing number in one of their fields
     beyond: float = 0.0  # largest excess of angles over the limits of their joints [rad]
+    missing: tuple[int, ...] = ()  # numbers of joints that were not recorded: they stand still, without efforts
     repeats: int = 1  # how many times the driver gives each reading, of which `signals` have the first
 
     def refusal(self) -> Reason | None:
@@ -421,23 +423,28 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
     """Readings of the arm in a bag; each recording has its own `number`; `chosen` is role -> topic, given by the user.
 
     Raises:
-        RecordingError: no states of these joints, or angles that cannot be radians.
+        RecordingError: no states of any of these joints, or angles that cannot be radians.
     """
     joints = robot.driver.arm_joints
-    states = recording.joint_states(find_arm_states(recording, joints, chosen), joints)
-    time = times_of(states)
-    beyond = excess_of_angles(f"topic {states.topic} in {recording.path}", states.position, robot)
-    sound = np.isfinite(time) & np.all(np.isfinite(states.position) & np.isfinite(states.effort), axis=1)
+    topic = find_arm_states(recording, joints, chosen)
+    named = recorded_joints(recording, topic, joints) or joints
+    states, there = recording.joint_states(topic, named), [joints.index(name) for name in named]
+    time, resting = times_of(states), np.tile(robot.arm.rest_position, (len(states.position), 1))
+    position, effort, velocity = resting.copy(), np.zeros_like(resting), np.full_like(resting, np.nan)
+    position[:, there], effort[:, there], velocity[:, there] = states.position, states.effort, states.velocity
+    beyond = excess_of_angles(f"topic {states.topic} in {recording.path}", position, robot)
+    sound = np.isfinite(time) & np.all(np.isfinite(position) & np.isfinite(effort), axis=1)
     left_out = int(np.count_nonzero(~sound))
     sound[sound] = _first_of_each(time[sound])  # as `ArmSignals` does, so that the speeds stay beside them
-    sound[sound], repeats = new_readings(np.hstack([states.position[sound], states.effort[sound]]))
-    signals = ArmSignals(time[sound], states.position[sound], states.effort[sound], number)
+    sound[sound], repeats = new_readings(np.hstack([position[sound], effort[sound]]))
+    signals = ArmSignals(time[sound], position[sound], effort[sound], number)
     torque_commands = None
-    topic = find_topic(recording, "arm_torque_commands", chosen)
-    if topic is not None:
-        commands = recording.joint_states(topic, joints)
+    commanded = find_topic(recording, "arm_torque_commands", chosen)
+    missing = tuple(k for k in range(len(joints)) if k not in there)
+    if commanded is not None and not missing:
+        commands = recording.joint_states(commanded, joints)
         torque_commands = times_of(commands) if time is states.stamp else commands.received, commands.effort
-    return RecordedArm(states.topic, signals, states.velocity[sound], torque_commands, left_out, beyond, repeats)
+    return RecordedArm(states.topic, signals, velocity[sound], torque_commands, left_out, beyond, missing, repeats)
 
 
 TRAVEL = 0.03  # [rad] larger than the bristle deflection of a joint

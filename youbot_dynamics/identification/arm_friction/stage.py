@@ -84,7 +84,16 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     used, left_out = within_an_hour(usable, lambda part: part.arm.signals.time)
     notes += left_out
     signals = [recording.part.arm.signals for recording in used]
-    identification = identify_arm_friction(signals, ArmFrictionModel(names, robot.arm.model().tree))
+    missing = {names[k] for recording in used for k in recording.part.arm.missing}
+    if missing:
+        absent = ", ".join(robot.driver.arm_joints[names.index(name)] for name in sorted(missing))
+        notes.append(
+            f"{absent} of the arm {'was' if len(missing) == 1 else 'were'} not recorded: the others count as joints "
+            "that each lift a weight of their own, which is true while those stand still"
+        )
+    # Links of joints whose angles are unknown weigh in an unknown way.
+    tree = None if missing else robot.arm.model().tree
+    identification = identify_arm_friction(signals, ArmFrictionModel(names, tree))
     findings: list[Finding] = []
     for k, name in enumerate(names):
         findings += _joint_findings(identification[name], name)
@@ -97,9 +106,10 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             details = {"reversals": float(bristles.reversals)}
             findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, bristles.reversals, "", details))
         findings += _torque_delay([recording.part.arm for recording in used], k, name)
+    findings = [one for one in findings if one.row.of.get("joint") not in missing]
     findings += [
         Finding(FINDINGS.row(estimate.name), estimate, 0 if identification.fit is None else identification.fit.rows)
-        for estimate in identification.inertial
+        for estimate in (identification.inertial if tree is not None else ())
     ]
     relative = {joint: 1.0 + one.value for joint, one in _scales(identification).items() if math.isfinite(one.value)}
     scale = effort_scale(identification.equations, relative)
@@ -108,7 +118,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     bodies = None
     if identification.fit is not None:
         notes += [_efforts(identification)] if identification.readings else []
-        if max(len(row.time) for row in identification.rows) < _FEWEST_FOR_BODIES:
+        if tree is None:
+            notes.append("bodies of the arm were not identified: some joints were not recorded")
+        elif max(len(row.time) for row in identification.rows) < _FEWEST_FOR_BODIES:
             notes.append(f"bodies of the arm were not identified: no joint slid for {_FEWEST_FOR_BODIES // 10} s")
         elif not scale.gives_bodies:
             notes.append(

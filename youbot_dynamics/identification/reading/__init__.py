@@ -16,6 +16,7 @@ from youbot_dynamics.identification.reading._opened import (
     named_topics,
     open_recording,
     positions_in_degrees,
+    recorded_joints,
     speed_ratio,
     times_of,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "clocks_apart",
     "excess_of_angles",
     "find_arm_states",
+    "recorded_joints",
     "find_odometry",
     "find_pose_topic",
     "find_topic",

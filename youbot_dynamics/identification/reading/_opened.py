@@ -263,7 +263,7 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
 
 
 def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str]) -> str:
-    """Name of the topic with the arm states: by name, else any measurement that names all the joints.
+    """Name of the topic with the arm states: by name, else any measurement that names all the joints, else some.
 
     Raises:
         RecordingError: none, or those of several robots.
@@ -276,6 +276,7 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
         if not (topic.endswith(_NO_READINGS) or any(part in topic for part in _NO_READINGS_OF))
     ]
     candidates = [topic for topic in readings if _names(recording, topic, joints)]
+    candidates = candidates or [topic for topic in readings if recorded_joints(recording, topic, joints)]
     for name in ROLES["arm_states"][0]:
         topics = [topic for topic in candidates if _called(topic, name)]
         if topics:
@@ -306,8 +307,14 @@ def _with_joints(recording: Recording, topic: str) -> str:
     return f"{topic} with {listed(joints)}" if joints else topic
 
 
+def recorded_joints(recording: Recording, topic: str, joints: tuple[str, ...]) -> tuple[str, ...]:
+    """Which of the joints a topic names, in their order."""
+    named = {name for names in recording.joint_names(topic) for name in names}
+    return tuple(joint for joint in joints if joint in named)
+
+
 def _names(recording: Recording, topic: str, joints: tuple[str, ...]) -> bool:
-    return set(joints) <= {name for names in recording.joint_names(topic) for name in names}
+    return len(recorded_joints(recording, topic, joints)) == len(joints)
 
 
 def times_of(states: JointSeries) -> Vector:
