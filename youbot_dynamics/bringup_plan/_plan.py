@@ -32,8 +32,9 @@ from youbot_dynamics.bringup_plan._arguments import (
 )
 from youbot_dynamics.errors import ParameterError, ResourceError
 from youbot_dynamics.identification.stages import STAGES, chosen_stages
+from youbot_dynamics.parameter_file import format_value
 from youbot_dynamics.resources import config_path, robot_path, urdf_path
-from youbot_dynamics.robot import PREFIX, load_robot
+from youbot_dynamics.robot import PREFIX, assumptions, load_robot, open_facts, values_of
 
 _RANGE, _DOMAIN = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"
 
@@ -106,6 +107,15 @@ def parameter_arguments(**values: str | bool | float | Path) -> tuple[str, ...]:
 def remap_arguments(rules: dict[str, str]) -> tuple[str, ...]:
     """Tokens that remap names; of several rules for one name the first wins."""
     return tuple(token for name, other in rules.items() for token in ("-r", f"{name}:={other}"))
+
+
+def robot_arguments(
+    robot_file: Path | None, params_file: Path | None, result_file: Path | None = None
+) -> tuple[str, ...]:
+    """Tokens that set what is assumed of another robot than the youBot, whose values the nodes would have without."""
+    youbot = values_of(load_robot())
+    assumed = open_facts(robot_file, params_file, result_file).items()
+    return parameter_arguments(**{name: format_value(v) for name, v in assumed if v != youbot.get(name, v)})
 
 
 def namespace_arguments(namespace: str) -> tuple[str, ...]:
@@ -198,6 +208,18 @@ def driver_process(common: tuple[str, ...], arm: bool, params_file: Path | None)
     )
 
 
+def ros_arguments(namespace: str, robot_file: str, params_file: Path | None) -> list[str]:
+    """Words that give one of our programs the namespace, files and assumed facts of a robot; none for the youBot.
+
+    Raises:
+        ParameterError, ResourceError: a malformed namespace, or a file that does not exist or is refused.
+    """
+    robot = robot_path(robot_file)
+    own = existing_file("params_file", str(params_file)) if params_file is not None else None
+    tokens = [*namespace_arguments(namespace), *file_arguments(robot, own), *robot_arguments(robot, own)]
+    return ["--ros-args", *tokens] if tokens else []
+
+
 STATE_PUBLISHER = "robot_state_publisher"
 
 
@@ -266,10 +288,11 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     common = namespace_arguments(given.namespace) + parameter_arguments(use_sim_time=sim_time)
     common += ("--log-level", given.log_level)
     robot = robot_path(given.robot_file)
-    nodes = _Nodes(common, (config_path("youbot.yaml"), robot, gazebo, result, own), own, given.frame_prefix, robot)
+    own_common = common + robot_arguments(robot, own, result)
+    nodes = _Nodes(own_common, (config_path("youbot.yaml"), robot, gazebo, result, own), own, given.frame_prefix, robot)
     facts = load_robot(result, own, robot)
     if facts.arm.urdf != load_robot().arm.urdf:  # else each node would resolve a relative path by itself
-        nodes = replace(nodes, common=common + parameter_arguments(**{f"{PREFIX}.arm.urdf": facts.arm.urdf}))
+        nodes = replace(nodes, common=own_common + parameter_arguments(**{f"{PREFIX}.arm.urdf": facts.arm.urdf}))
     given = replace(given, estimate_arm=given.estimate_arm and facts.has_arm)
 
     processes = []
@@ -306,6 +329,12 @@ def left_out(processes: tuple[Process, ...], options: BringupOptions) -> str:
     )
 
 
+def assumed_by(options: BringupOptions) -> str:
+    """One line about what is assumed of the robot; empty where it is nothing."""
+    own, result = (existing_file(name, getattr(options, name)) for name in ("params_file", "result_file"))
+    return assumptions(options.robot_file, own, result)
+
+
 def _describes(options: BringupOptions) -> bool:
     """Whether a description is wanted, which neither another stack nor the launch file of Gazebo publishes."""
     return options.description and not options.passive and options.robot != "gazebo" and not options.robot_file
@@ -319,7 +348,8 @@ def _mock(nodes: _Nodes, given: BringupOptions, sim_time: bool) -> Process:
     more += parameter_arguments(publish_clock=True) if sim_time else ()
     more += parameter_arguments(viewer=True) if given.viewer else ()
     more += parameter_arguments(robot_file=nodes.robot_file) if nodes.robot_file is not None else ()
-    files = (config_path("youbot.yaml"), config_path("mock.yaml"), nodes.robot_file, nodes.own_file)
+    truth_file = config_path("mock.yaml") if nodes.robot_file is None else None  # else as its own file says
+    files = (config_path("youbot.yaml"), truth_file, nodes.robot_file, nodes.own_file)
     of_mock = replace(nodes, files=files).of(*more, frames=True)
     return Process("mock_youbot", ("mock_youbot",), of_mock)
 
@@ -439,6 +469,7 @@ def identify_command(values: Mapping[str, str]) -> list[str]:
     ros = (
         *file_arguments(config_path("youbot.yaml"), robot, gazebo, result, own),
         *namespace_arguments(values["namespace"]),
+        *robot_arguments(robot, own, result),
         *parameter_arguments(use_sim_time=sim_time),
         "--log-level",
         values["log_level"],

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from youbot_dynamics.bringup_plan import file_arguments, option_words
+from youbot_dynamics.bringup_plan import option_words, ros_arguments
 from youbot_dynamics.commands._terminal import CONSOLE, announce, print_findings, print_rows, steps
 from youbot_dynamics.commands._warm_up import warm_up
 from youbot_dynamics.commands.identify import recorded
@@ -186,7 +186,7 @@ def drive(
     log = out / f"{name}.log"
     scale = read_program(program_path(program), _DT).fitting_time_scale(load_robot(robot_file=robot_file).base)
     words = [program, *option_words(dt=_DT, time_scale=f"{scale:g}")]
-    words += ["--ros-args", *file_arguments(robot_file)] if robot_file is not None else []
+    words += ros_arguments("", str(robot_file or ""), None)
     with place_to_write(log).open("wb") as stream:
         recorder = start(node_command("recorder", ["--out", str(out / name)]), environment, stream.fileno())
         players: list[subprocess.Popen[bytes]] = []

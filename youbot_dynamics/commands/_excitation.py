@@ -8,7 +8,7 @@ import shlex
 from youbot_dynamics.commands._terminal import announce, new_file
 from youbot_dynamics.errors import ProgramError
 from youbot_dynamics.resources import ARM_EXCITATION, EXCITATION, robot_path
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot import assumptions, load_robot
 
 _DURATION, _ROOM = 60.0, 1.0  # of an excitation, unless given [s], [m]
 _SHORTEST_LINE, _LONGEST_LINE = 0.001, 0.1  # [s]
@@ -84,3 +84,5 @@ def _write(given: argparse.Namespace) -> None:
     else:
         got, remedy = f"the program {given.program}", "leave --write out to play it"
         raise ProgramError("--write", got=got, expected=f"{EXCITATION} or {ARM_EXCITATION}", remedy=remedy)
+    if assumed := assumptions(given.robot_file, given.params_file):
+        announce(f"note: {assumed}")

@@ -36,7 +36,7 @@ from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.report import JOINT_COLUMNS, Rows, joint_cells, replay_page
 from youbot_dynamics.resources import robot_path
-from youbot_dynamics.robot import PREFIX, Robot, load_robot, robot_from_values, robot_table, values_of
+from youbot_dynamics.robot import PREFIX, Robot, assumptions, load_robot, robot_from_values, robot_table, values_of
 
 _TOPIC_ROLES = ("arm_states", "motor_voltage", "motor_temperature")
 LEFT_OUT = "messages left out while reading: stamp decreases or is missing, or a field has the wrong length"
@@ -228,6 +228,8 @@ def replay_command(given: argparse.Namespace) -> int:
         sys.stdout.write(as_json(replay, opened))
     else:
         _print(replay, opened)
+        if assumed := assumptions(given.robot_file, given.params_file, given.result_file):
+            announce(f"note: {assumed}")
         if given.out is not None:
             announce(f"wrote {given.out / 'report.html'} and {given.out / _BAG}, a bag")
     return 0

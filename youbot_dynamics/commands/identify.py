@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
 import signal
@@ -26,7 +27,7 @@ from youbot_dynamics.nodes.processes import StopFlag, node_command, start, stop
 from youbot_dynamics.recording.bounds import LARGEST_METADATA, load_yaml
 from youbot_dynamics.report import changes_page, changes_shown, write_outputs
 from youbot_dynamics.resources import EXCITATION, robot_path
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot import assumptions, load_robot
 
 _OUTPUTS = ("result.json", "result.yaml", "report.html", "exports")
 
@@ -49,6 +50,8 @@ def identify_command(given: argparse.Namespace) -> int:
     with steps("youbot identify") as step:
         with fleet_worker(given.bags, given.scheduler, step.count, given.trust_scheduler) as worker:
             identification = identify(given.bags, robot, options, step, only=only, worker=worker)
+        if assumed := assumptions(given.robot_file, given.params_file):
+            identification = dataclasses.replace(identification, notes=(*identification.notes, assumed))
         better = identification.result.applied_to(robot)
         if identification.paths:
             step("simulating the stabilised drives")

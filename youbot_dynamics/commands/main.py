@@ -15,10 +15,8 @@ from youbot_dynamics.bringup_plan import (
     ARGUMENTS,
     TRUTH_VALUES,
     BringupOptions,
-    existing_file,
-    file_arguments,
-    namespace_arguments,
     option_words,
+    ros_arguments,
 )
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, did_you_mean, missing_package
 from youbot_dynamics.identification.stages import STAGES
@@ -485,14 +483,13 @@ def _need_ros() -> None:
 
 
 def _ros_arguments(given: argparse.Namespace) -> list[str]:
-    robot, file = robot_path(getattr(given, "robot_file", "")), getattr(given, "params_file", None)
-    own = existing_file("params_file", str(file)) if file is not None else None
-    if robot is not None or own is not None:  # rcl takes a text for a file without parameters: the youBot
-        from youbot_dynamics.robot import load_robot
+    robot_file, params_file = getattr(given, "robot_file", ""), getattr(given, "params_file", None)
+    if robot_file or params_file:  # rcl takes a text for a file without parameters: the youBot
+        from youbot_dynamics.robot import assumptions
 
-        load_robot(params_file=own, robot_file=robot)
-    tokens = [*namespace_arguments(given.namespace), *file_arguments(robot, own)]
-    return ["--ros-args", *tokens] if tokens else []
+        if assumed := assumptions(robot_file, params_file):
+            print(f"note: {assumed}", file=sys.stderr)
+    return ros_arguments(given.namespace, robot_file, params_file)
 
 
 if __name__ == "__main__":

@@ -175,7 +175,7 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
     Dead times and lags are folded: each axis shows one delay first.
     """
     tables: list[dict[str, Any]] = []
-    for stage, (title, remark) in STAGES.items():
+    for stage, (title, remark, _) in STAGES.items():
         table: dict[str, Any] = {"title": sentence(title)}
         findings = result.of_stage(stage)
         if stage in result.missing:
@@ -281,7 +281,7 @@ def summary(result: Result, paths: Sequence[PathComparison]) -> str:
 def _counts(result: Result) -> list[str]:
     """Number of identified values of each stage."""
     counts: list[str] = []
-    for stage, (title, _) in STAGES.items():
+    for stage, (title, *_) in STAGES.items():
         findings = () if stage in result.missing else result.of_stage(stage)
         if findings:
             counted = asked(findings)
