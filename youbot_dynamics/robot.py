@@ -329,7 +329,7 @@ def load_robot(
     table = {parameter.name: parameter for parameter in robot_table(raw[0] | raw[1] | raw[2], raw[0] | raw[2])}
     facts, result, params = ({} if path is None else read_checked(path, PREFIX, table) for path in files)
     if not facts:
-        expected, remedy = f"/**: ros__parameters: {PREFIX}: NAME: VALUE", "without a robot file it would be the youBot"
+        expected, remedy = f"/**: ros__parameters: {PREFIX}: NAME: VALUE", "write at least its robot_id and geometry"
         raise ParameterError(f"robot file {robot_file}", got="nothing about a robot", expected=expected, remedy=remedy)
     if foreign := next((name for name in result if name.startswith((f"{PREFIX}.driver.", f"{PREFIX}.has_arm"))), ""):
         raise ParameterError(

@@ -150,7 +150,7 @@ def _check(path: Path, arm: ArmLog, robot: Robot) -> None:
             f"{path}",
             got="states of the arm without efforts",
             expected="efforts [N m] of its joints: without them friction and heat cannot be estimated",
-            remedy="use a driver that reports effort, as the youBot driver does; in a text log name effort.JOINT",
+            remedy="use a driver that reports effort; in a text log name effort.JOINT",
         )
     if not np.isfinite(arm.position).all(axis=1).any():
         raise RecordingError(

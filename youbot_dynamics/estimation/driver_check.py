@@ -89,7 +89,7 @@ def odometry_heard(rows: Sequence[tuple[float, float, float, Vector]]) -> Odomet
     return OdometryHeard(times, np.array(columns[3], dtype=float).reshape(len(rows), 3))
 
 
-RATE = 50.0  # [Hz] of the driver's loop
+RATE = 50.0  # [Hz] of a driver's loop, where its robot says no other
 _RATE_MARGIN = 0.1  # relative tolerance
 _GAP = 0.1  # [s] between messages: 4 are missing
 _OTHER_CLOCK = 1.0  # [s] offset above which stamps and receive times are of different clocks
@@ -106,8 +106,8 @@ _ODOMETRY_SCALE = 0.05  # relative tolerance between the driver's odometry and o
 _MOVED = (0.02, 0.02, 0.05)  # [m/s, m/s, rad/s] smallest root mean square of a twist for a comparison
 
 
-def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
-    """Check that messages come at the rate of the driver's loop; `needed` marks messages that everything depends on."""
+def judge_rate(item: str, times: Times, needed: bool = True, expected: float = RATE) -> DriverFinding:
+    """Check that messages come at the expected rate [Hz]; `needed` marks messages that everything depends on."""
     if times.count < 2:
         verdict = ERROR if needed else NOT_TOLD
         remedy = "start the driver, its joint_states and odom remapped under driver/"
@@ -118,10 +118,10 @@ def judge_rate(item: str, times: Times, needed: bool = True) -> DriverFinding:
     late = int(np.count_nonzero(gaps > _GAP))
     values = {"rate_hz": rate, "longest_gap_s": float(gaps.max()), "gaps": float(late)}
     text = f"{rate:.1f} Hz"
-    if abs(rate - RATE) > _RATE_MARGIN * RATE:
-        cause = "at 40 Hz reading the gripper blocks its loop;" if rate < RATE else "two drivers on one topic?"
-        remedy = f"{cause} otherwise check its parameter youBotDriverCycleFrequencyInHz"
-        return DriverFinding(item, WARNING, f"{text}, {RATE:g} expected", remedy, values)
+    if abs(rate - expected) > _RATE_MARGIN * expected:
+        cause = "a gripper that is read can block its loop;" if rate < expected else "two drivers on one topic?"
+        remedy = f"{cause} otherwise check the rate of the driver's loop, and robot.driver.rate"
+        return DriverFinding(item, WARNING, f"{text}, {expected:g} expected", remedy, values)
     if late:
         many = "gap" if late == 1 else "gaps"
         text = f"{text}, but {late} {many} of more than {_GAP:g} s, the longest {gaps.max():.2f} s"
@@ -220,7 +220,7 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
     odd = _named(wheels.joints, np.abs(agreement - 1.0) > _SCALE)
     if odd:
         text = f"position of {odd} does not change at the reported speed"
-        return DriverFinding(item, WARNING, text, "gear ratio or ticks in the driver's youbot-base.cfg", values)
+        return DriverFinding(item, WARNING, text, "gear ratio or ticks in the driver's configuration", values)
     return DriverFinding(item, OK, "positions move as the velocities and the configured signs say", "", values)
 
 
@@ -277,7 +277,7 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
         remedy = "check robot.driver.velocity_sign and the order of robot.driver.wheel_joints: FL, FR, BL, BR"
         return DriverFinding(item, ERROR, f"they contradict each other: ratios {shown}", remedy, values)
     if np.any(np.abs(ratios - 1.0) > _ODOMETRY_SCALE):
-        remedy = "give robot.driver.wheel_radius, half_length and half_width the values of the driver's youbot-base.cfg"
+        remedy = "give robot.driver.wheel_radius, half_length and half_width the values of the driver's configuration"
         return DriverFinding(item, WARNING, f"another scale: ratios {shown}", remedy, values)
     return DriverFinding(item, OK, f"one motion: ratios {shown}", "", values)
 
@@ -342,9 +342,9 @@ def judge_driver(
 ) -> tuple[DriverFinding, ...]:
     """All findings on a driver's messages on wheels, arm and odometry, and on the `names` in them."""
     return (
-        judge_rate("states of the wheels", wheels.times),
-        judge_rate("states of the arm", arm.times, needed=False),
-        judge_rate("odometry of the driver", odometry.times, needed=False),
+        judge_rate("states of the wheels", wheels.times, True, driver.rate),
+        judge_rate("states of the arm", arm.times, False, driver.rate),
+        judge_rate("odometry of the driver", odometry.times, False, driver.rate),
         judge_names(driver, names, arm.times.count > 0),
         judge_clock("clock of the wheels", wheels.times),
         judge_signs(wheels, driver),

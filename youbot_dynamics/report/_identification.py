@@ -78,7 +78,7 @@ def identification_page(
     """
     result, stages = identification.result, identification.stages
     most = _points_of_a_line(stages, paths)
-    programs = [program_of(path, f"p{k}", most) for k, path in enumerate(paths)]
+    programs = [program_of(path, f"p{k}", most, identification.robot.is_youbot) for k, path in enumerate(paths)]
     content: dict[str, object] = {
         "warnings": identification.warnings,
         "verdicts": _verdicts(result),

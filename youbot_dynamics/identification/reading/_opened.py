@@ -479,7 +479,7 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
             f"recording {path}",
             got=f"robot '{opened.robot_id}'",
             expected=f"robot '{robot.robot_id}'",
-            remedy="name its robot with --robot-file (without it: the youBot), or its own file with --params-file",
+            remedy="name its robot with --robot-file (without it: the default one), or its own with --params-file",
         )
     known = of_known_joints(recording, robot)
     return replace(opened, unknown=not (known or opened.robot_id))
