@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from youbot_dynamics.robot_base import (
     wheel_distance_fact,
 )
 
+ResultFiles: TypeAlias = Path | str | tuple[Path | str, ...] | None
 PREFIX = "robot"
 _ROLLERS, _LATERAL_FACTOR = f"{PREFIX}.base.geometry.rollers", f"{PREFIX}.base.geometry.lateral_factor"
 _WHEEL_JOINTS = f"{PREFIX}.driver.wheel_joints"
@@ -297,7 +298,7 @@ def values_of(robot: Robot) -> dict[str, Value]:
 
 
 def load_robot(
-    result_file: Path | str | None = None, params_file: Path | str | None = None, robot_file: Path | str | None = None
+    result_file: ResultFiles = None, params_file: Path | str | None = None, robot_file: Path | str | None = None
 ) -> Robot:
     """Robot of config/youbot.yaml < robot_file < result_file < params_file, each a ROS parameter file.
 
@@ -305,14 +306,14 @@ def load_robot(
     the arm that have the names of its URDF are put in the order of its chain.
 
     Args:
-        result_file: result.yaml of an identification.
+        result_file: result.yaml of an identification, or a tuple of several without a value in common.
         params_file: your own values; they have priority over all others.
         robot_file: what differs from the youBot, or the name of a robot of config/robots; None for the youBot.
 
     Raises:
         ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, a joint without
-            values, a robot file without any, a robot file given as result file, or a result that belongs to another
-            robot; names the file, and the line of a parameter.
+            values, a robot file without any, a robot file given as result file, a value in two result files, or a
+            result that belongs to another robot; names the file, and the line of a parameter.
         ResourceError: no robot of that name.
 
     Example:
@@ -323,40 +324,60 @@ def load_robot(
     """
     named = robot_path(robot_file) if isinstance(robot_file, str) else robot_file
     facts_file = config_path("youbot.yaml") if named is None else named
-    own = (Path(path) if isinstance(path, str) else path for path in (result_file, params_file))
-    files = (facts_file, *own)
-    raw = [{} if path is None else read_parameters(path, "") for path in files]
-    table = {parameter.name: parameter for parameter in robot_table(raw[0] | raw[1] | raw[2], raw[0] | raw[2])}
-    facts, result, params = ({} if path is None else read_checked(path, PREFIX, table) for path in files)
+    own_files = [facts_file, *result_files(params_file)]
+    results = result_files(result_file)
+    own, identified = (_merged(read_parameters(path, "") for path in paths) for paths in (own_files, results))
+    table = {parameter.name: parameter for parameter in robot_table(own | identified, own)}
+    facts, *others = (_placed(path, read_checked(path, PREFIX, table)) for path in own_files)
+    params = _merged(others)
     if not facts:
         expected, remedy = f"/**: ros__parameters: {PREFIX}: NAME: VALUE", "write at least its robot_id and geometry"
         raise ParameterError(f"robot file {robot_file}", got="nothing about a robot", expected=expected, remedy=remedy)
-    if foreign := next((name for name in result if name.startswith((f"{PREFIX}.driver.", f"{PREFIX}.has_arm"))), ""):
-        raise ParameterError(
-            f"result file {result_file}",
-            got=f"a robot file: it has {foreign}",
-            expected="result.yaml of youbot identify",
-            remedy="give it as robot_file=, or on the command line as --robot-file",
-        )
-    for path, values in zip(files, (facts, result, params), strict=True):
-        if path is not None and _URDF in values and (beside := path.absolute().parent / str(values[_URDF])).is_file():
-            values[_URDF] = str(beside)
-    name = f"{PREFIX}.robot_id"
-    own_id = params.get(name, facts.get(name, table[name].default))
-    result_id = result.get(name, own_id)
-    if result_id != own_id:
-        raise ParameterError(
-            f"result file {result_file}",
-            got=f"a result of robot '{result_id}'",
-            expected=f"one of robot '{own_id}'",
-            remedy="identify this robot, or set robot.robot_id in your params file",
-        )
+    own_id, result, source = (facts | params).get(_ID, table[_ID].default), dict[str, Value](), dict[str, Path]()
+    for path in results:
+        found = _placed(path, read_checked(path, PREFIX, table))
+        if foreign := next((name for name in found if name.startswith((f"{PREFIX}.driver.", f"{PREFIX}.has_arm"))), ""):
+            raise ParameterError(
+                f"result file {path}",
+                got=f"a robot file: it has {foreign}",
+                expected="result.yaml of youbot identify",
+                remedy="give it as robot_file=, or on the command line as --robot-file",
+            )
+        if (result_id := found.pop(_ID, own_id)) != own_id:
+            raise ParameterError(
+                f"result file {path}",
+                got=f"a result of robot '{result_id}'",
+                expected=f"one of robot '{own_id}'",
+                remedy=f"give the file that names robot '{result_id}': --robot-file, or --params-file",
+            )
+        if twice := next((name for name in found if name in result), ""):
+            got, remedy = f"{twice} in both", "give each value in one of them, and take it out of the other"
+            raise ParameterError(f"result files {source[twice]} and {path}", got=got, remedy=remedy)
+        result |= found
+        source |= dict.fromkeys(found, path)
     robot = robot_from_values({name: parameter.default for name, parameter in table.items()} | facts | result | params)
     return _in_chain_order(robot) if {_URDF, _ARM_JOINTS} & {*(facts if named else ()), *params} else robot
 
 
+def result_files(given: ResultFiles) -> tuple[Path, ...]:
+    """Files as they are given: none, one, or several."""
+    paths = given if isinstance(given, tuple) else () if given is None else (given,)
+    return tuple(Path(path) if isinstance(path, str) else path for path in paths)
+
+
+def _merged(files: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
+    """Values of all files, the later one winning."""
+    return {name: value for values in files for name, value in values.items()}
+
+
+def _placed(path: Path, values: dict[str, Value]) -> dict[str, Value]:
+    """Values of a file, with the absolute path of a URDF beside it."""
+    beside = path.absolute().parent / str(values.get(_URDF, ""))
+    return values | {_URDF: str(beside)} if _URDF in values and beside.is_file() else values
+
+
 def open_facts(
-    robot_file: Path | str | None, params_file: Path | None = None, result_file: Path | None = None
+    robot_file: Path | str | None, params_file: Path | None = None, result_file: ResultFiles = None
 ) -> dict[str, Value]:
     """Names and assumed values of all facts that the files of a robot leave open; none of a youBot.
 
@@ -367,12 +388,12 @@ def open_facts(
     if robot.is_youbot or not robot_file:
         return {}
     named = robot_path(robot_file) if isinstance(robot_file, str) else robot_file
-    paths = named, params_file, result_file
+    paths = named, params_file, *result_files(result_file)
     given = {name for path in paths if path is not None for name in read_parameters(path, "")}
     return {name: value for name, value in values_of(robot).items() if name not in given}
 
 
-def assumptions(robot_file: Path | str | None, params_file: Path | None = None, result_file: Path | None = None) -> str:
+def assumptions(robot_file: Path | str | None, params_file: Path | None = None, result_file: ResultFiles = None) -> str:
     """One line with what is assumed of a robot since its files do not say it; "" for nothing.
 
     A part that the robot lacks is left out, and what only an identification can find.

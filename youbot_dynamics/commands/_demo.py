@@ -39,7 +39,7 @@ from youbot_dynamics.nodes.processes import node_command, start, stop
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.report import reveal, write_outputs
-from youbot_dynamics.resources import PROGRAMS, program_path
+from youbot_dynamics.resources import PROGRAMS, program_path, short_path
 from youbot_dynamics.robot import Robot, load_robot, robot_from_values, values_of
 from youbot_dynamics.simulation.truth import load_truth
 
@@ -147,7 +147,8 @@ def _write_settings(out: Path, seed: int) -> None:
 
 def same_twin(out: Path, robot_file: Path | None = None) -> str:
     """Options of `youbot bringup` that start the twin of this demo again."""
-    return shlex.join(option_words(robot="mock", params_file=out / STABILISED_SETTINGS, robot_file=robot_file))
+    twin = short_path(out / STABILISED_SETTINGS)
+    return shlex.join(option_words(robot="mock", params_file=twin, robot_file=short_path(robot_file)))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
+from youbot_dynamics.bringup_plan import option_words
 from youbot_dynamics.commands._terminal import announce, new_file
 from youbot_dynamics.errors import ProgramError
 from youbot_dynamics.resources import ARM_EXCITATION, EXCITATION, robot_path
@@ -69,11 +70,13 @@ def _write(given: argparse.Namespace) -> None:
 
     robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
     quoted = shlex.quote(str(given.write))
+    files = shlex.join(option_words(robot_file=given.robot_file, params_file=given.params_file))
     if given.program == EXCITATION:
         program = base_program(robot, given.duration, given.room, given.dt).scaled(given.time_scale)
         program.check(robot.base)
-        write_program(given.write, program)
-        announce(f"wrote {given.write}; play it with: youbot play {quoted} --dt {program.dt:g}")
+        command = f"youbot play {quoted} --dt {program.dt:g} {files}".strip()
+        write_program(given.write, program, command)
+        announce(f"wrote {given.write}; play it with: {command}")
     elif given.program == ARM_EXCITATION:
         write_goal(given.write, arm_motion(robot, given.duration), robot.driver.arm_joints)
         announce(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, new_folder, option_words, positive
-from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, steps
+from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, robot_words, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
 from youbot_dynamics.files import check_folder, lying_in, read_text, write_atomically
 from youbot_dynamics.identification.excitation import check_size
@@ -58,7 +58,8 @@ def identify_command(given: argparse.Namespace) -> int:
         comparisons = [compare(name, [path], better) for name, path in identification.paths.items()]
         step("writing the report")
         names = ", ".join(path.name for path in given.bags)
-        write_outputs(given.out, identification, comparisons, f"Identification of {names}")
+        title, words = f"Identification of {names}", robot_words(given)
+        write_outputs(given.out, identification, comparisons, title, None, words)
     if given.json:
         sys.stdout.write(result_json(identification.result))
     else:

@@ -11,6 +11,7 @@ import numpy as np
 
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Value
+from youbot_dynamics.robot import PREFIX as ROBOT
 from youbot_dynamics.robot import Robot, load_robot
 
 PREFIX = "truth"
@@ -26,6 +27,13 @@ def given_truth(path: Path) -> dict[str, Value]:
     """Parameters `truth.*` of a file."""
     values = read_parameters(path, "mock_youbot")
     return {name: value for name, value in values.items() if name.split(".")[0] == PREFIX}
+
+
+def other_robot(path: Path) -> Robot | None:
+    """Robot of a file; None if it is a youBot's, or says nothing of a robot."""
+    name = f"{ROBOT}.robot_id"
+    robot = load_robot(robot_file=path) if name in read_parameters(path, "") else None
+    return None if robot is None or robot.is_youbot else robot
 
 
 def truth_about(robot: Robot, youbots: Mapping[str, Any], bounds: Mapping[str, Mapping[str, Any]]) -> dict[str, Value]:
@@ -48,6 +56,6 @@ def truth_about(robot: Robot, youbots: Mapping[str, Any], bounds: Mapping[str, M
 
 def own_stream(path: Path | None) -> tuple[int, ...]:
     """Stream of random numbers of a robot file without ranges: its delays are not those of the youBot's seeds."""
-    if path is None or given_truth(path) or (robot := load_robot(robot_file=path)).is_youbot:
+    if path is None or given_truth(path) or (robot := other_robot(path)) is None:
         return ()
     return (zlib.crc32(robot.robot_id.encode()),)

@@ -22,7 +22,7 @@ from youbot_dynamics.robot import PREFIX, Robot, load_robot
 from youbot_dynamics.robot_arm import ArmJoint
 from youbot_dynamics.robot_base import WHEELS, BaseGeometry, kinematics_of
 from youbot_dynamics.simulation._own_truth import PREFIX as _PREFIX
-from youbot_dynamics.simulation._own_truth import given_truth, truth_about
+from youbot_dynamics.simulation._own_truth import given_truth, other_robot, truth_about
 from youbot_dynamics.simulation._own_truth import own_stream as own_stream
 
 Four: TypeAlias = tuple[float, ...]
@@ -371,9 +371,9 @@ def truth_table(path: Path | None = None) -> tuple[Parameter, ...]:
     youbots = config_path("mock.yaml")
     values = given_truth(youbots)
     if path is not None:
-        robot = load_robot(robot_file=path)
+        robot = other_robot(path)
         bounds = {name: about for name, _, about in facts_of(BaseTruth, None)}
-        values |= ({} if robot.is_youbot else truth_about(robot, values, bounds)) | given_truth(path)
+        values |= ({} if robot is None else truth_about(robot, values, bounds)) | given_truth(path)
     leaves = (*facts_of(BaseTruth, _PREFIX), *facts_of(ArmTruth, _ARM_PREFIX))
     check_names(values, (name for name, _, _ in leaves))
     table = []
