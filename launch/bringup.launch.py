@@ -35,6 +35,7 @@ from youbot_dynamics.bringup_plan import (
     OUR_PACKAGE,
     RESTART_PAUSE,
     BringupOptions,
+    assumed_by,
     check_words,
     left_out,
     network,
@@ -79,7 +80,7 @@ def start(context):
     nodes, ended = [], []
     prefix = FOLLOW_LAUNCH if follow else None
     nodes += [node(process, nodes, ended, prefix, options.robot, options.namespace) for process in processes]
-    remarks = left_out(processes, options), reach(options.robot, os.environ)
+    remarks = assumed_by(options), left_out(processes, options), reach(options.robot, os.environ)
     return [*(LogInfo(msg=remark) for remark in remarks if remark), *gazebo, *nodes]
 
 

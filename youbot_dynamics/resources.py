@@ -53,6 +53,14 @@ def robot_path(name: str) -> Path | None:
     return _resource_path("config/robots", f"{stem}.yaml")
 
 
+def short_path(file: Path | str | None) -> str:
+    """Shortest text that names a file from the working folder, or a robot of the package; "" for None."""
+    if file is None or not (path := Path(file)).is_absolute():
+        return str(file or "")
+    ours = path.parent.name == "robots" and path == config_path("robots/rosbot_xl.yaml").with_name(path.name)
+    return path.stem if ours else min(str(path), os.path.relpath(path), key=len)
+
+
 def program_path(name: str) -> Path:
     """Path of a motion program of the package, with or without its ``.txt``; ResourceError where it is missing."""
     return _resource_path("config/programs", name if name.endswith(".txt") else f"{name}.txt")

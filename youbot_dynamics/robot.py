@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,27 @@ from youbot_dynamics.parameter_file import read_checked, read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of, values_in
 from youbot_dynamics.resources import config_path, robot_path
 from youbot_dynamics.robot_arm import Arm, ArmJoint
-from youbot_dynamics.robot_base import WHEELS, Base, check_drives, drive_angles_fact, kinematics_of, wheel_distance_fact
+from youbot_dynamics.robot_base import (
+    NEUTRAL,
+    WHEELS,
+    Base,
+    check_drives,
+    drive_angles_fact,
+    kinematics_of,
+    wheel_distance_fact,
+)
 
+ResultFiles: TypeAlias = Path | str | tuple[Path | str, ...] | None
 PREFIX = "robot"
 _ROLLERS, _LATERAL_FACTOR = f"{PREFIX}.base.geometry.rollers", f"{PREFIX}.base.geometry.lateral_factor"
+_WHEEL_JOINTS = f"{PREFIX}.driver.wheel_joints"
 _ARM_JOINTS, _JOINT, _URDF = f"{PREFIX}.driver.arm_joints", f"{PREFIX}.arm.joint", f"{PREFIX}.arm.urdf"
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _WRAPPER = "a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp"
+_ID, _YOUBOT = f"{PREFIX}.robot_id", "youbot"
+# Geometry of the base and of its driver alike: where a robot file gives one of both, it is the other's default.
+_OF_BOTH = ("wheel_radius", "half_length", "half_width", "wheel_distance", "drive_angles")
+_TICK = 1.534e-3  # [rad] assumed step of a wheel's position: 4096 for a turn
 _RPM = "Rajagopal 2018 (MSc thesis, H-BRS), logs of arm joints 4 and 5: 15 rpm, one encoder tick per ms"
 
 
@@ -167,23 +181,33 @@ class Robot:
                 got, expected = f"{len(given)} elements", f"one for each of the {n} joints of the arm"
                 raise ParameterError(f"parameter {PREFIX}.{name}", got=got, expected=expected)
 
+    @property
+    def is_youbot(self) -> bool:
+        """Whether it is a youBot, by its name: one with another name has nothing of the youBot that its file lacks."""
+        return self.robot_id.startswith(_YOUBOT)
+
     def arm_quanta(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Steps of the arm's positions (n,) [rad] and velocities (n,) [rad/s], as the driver reports them."""
         ratios = np.array([joint.motor.gear_ratio for joint in self.arm.joints])
         return self.driver.motor_position_quantum / ratios, self.driver.motor_velocity_quantum / ratios
 
 
-def robot_table(given: Mapping[str, Any] | None = None) -> tuple[Parameter, ...]:
+def robot_table(given: Mapping[str, Any] | None = None, own: Mapping[str, Any] | None = None) -> tuple[Parameter, ...]:
     """Parameter table of all robot facts, with the values of config/youbot.yaml as defaults.
 
     Args:
         given: dotted names and values of files. They say how many joints the arm has; the joints of an arm with another
             URDF have no defaults but these values. The lateral factor of wheels with given rollers follows from these.
+            A `robot_id` that does not begin with youbot is of another robot, which has the defaults of `_assumed`.
+        own: those of the robot's own files, without what was identified; `given` by default.
 
     Raises:
         ParameterError: a joint of such an arm lacks a value, or has one that its parameter refuses.
     """
     values, given = read_parameters(config_path("youbot.yaml"), ""), given or {}
+    own = given if own is None else own
+    if not str(own.get(_ID, _YOUBOT)).startswith(_YOUBOT):
+        values |= _assumed(values, own)
     names = given.get(_ARM_JOINTS, values[_ARM_JOINTS])
     same_arm = given.get(_URDF, values[_URDF]) == values[_URDF]
     defaults = {name: value for name, value in values.items() if not name.startswith(_JOINT)}
@@ -205,6 +229,64 @@ def robot_table(given: Mapping[str, Any] | None = None) -> tuple[Parameter, ...]
     return fact_table(Robot, PREFIX, defaults, len(names))
 
 
+def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str, Value]:
+    """Defaults of a robot that is no youBot: a driver that changes nothing, masses and friction of the robot's size.
+
+    The mass is that of a youBot on the floor between the wheels; friction and inertia follow from it and the wheels.
+    A value of another type than the youBot's is left to the check of its parameter.
+    """
+    known: dict[str, Any] = {f"{PREFIX}.has_arm": _URDF in given, _LATERAL_FACTOR: 1.0}
+
+    def default(name: str, value: Any) -> Any:
+        """Set a default; return the value that holds, of the file or this."""
+        known[name] = value
+        of_file = given.get(name)
+        return of_file if type(of_file) is type(value) and of_file else value
+
+    base, driver = f"{PREFIX}.base", f"{PREFIX}.driver"
+    geometry = {}
+    for leaf in _OF_BOTH:
+        value = default(f"{driver}.{leaf}", youbot[f"{driver}.{leaf}"])
+        geometry[leaf] = value = default(f"{base}.geometry.{leaf}", value)
+        known[f"{driver}.{leaf}"] = value
+    count = min(len(geometry["drive_angles"]), len(WHEELS))
+    for name in ("position_sign", "velocity_sign", "command_sign"):
+        known[f"{driver}.{name}"] = (1.0,) * count
+    known |= {f"{driver}.array_order": WHEELS[:count], f"{driver}.wheel_joints": youbot[_WHEEL_JOINTS][:count]}  # type: ignore[index]
+    known |= {f"{driver}.position_quantum": _TICK, f"{driver}.velocity_quantum": 0.0}
+
+    def of_youbot(leaf: str) -> float:
+        return float(youbot[f"{base}.{leaf}"])  # type: ignore[arg-type]
+
+    size = of_youbot("geometry.half_length"), of_youbot("geometry.half_width")
+    length, width = (geometry["half_length"], geometry["half_width"])
+    if geometry["wheel_distance"] > 0.0:
+        length = width = geometry["wheel_distance"] / np.sqrt(2.0)
+    larger = length * width / (size[0] * size[1])
+    heavier = default(f"{base}.mass", _rounded(of_youbot("mass") * larger)) / of_youbot("mass")
+    wider = (length**2 + width**2) / (size[0] ** 2 + size[1] ** 2)
+    higher = geometry["wheel_radius"] / of_youbot("geometry.wheel_radius")
+    for leaf, factor in (
+        ("geometry.roller_depth", higher),
+        ("yaw_inertia", heavier * wider),
+        ("wheel_inertia", heavier * higher**2),
+        ("friction.wheel_coulomb", heavier * higher),
+        ("friction.roller_coulomb", heavier),
+        ("friction.viscous_x", heavier),
+        ("friction.viscous_y", heavier),
+    ):
+        default(f"{base}.{leaf}", _rounded(of_youbot(leaf) * factor))
+    known[f"{base}.centre_of_mass"] = (0.0, 0.0)
+    speed = default(f"{base}.limits.wheel_speed", _rounded(of_youbot("limits.wheel_speed") / higher))
+    known[f"{driver}.wheel_speed_limit"] = speed
+    return known
+
+
+def _rounded(value: float) -> float:
+    """Four digits: more would be no assumption."""
+    return float(f"{value:.4g}")
+
+
 def robot_from_values(values: dict[str, Value]) -> Robot:
     """Robot of a complete set of dotted names (`robot.base.geometry.wheel_radius`, ...)."""
     return build(Robot, PREFIX, values)
@@ -216,7 +298,7 @@ def values_of(robot: Robot) -> dict[str, Value]:
 
 
 def load_robot(
-    result_file: Path | str | None = None, params_file: Path | str | None = None, robot_file: Path | str | None = None
+    result_file: ResultFiles = None, params_file: Path | str | None = None, robot_file: Path | str | None = None
 ) -> Robot:
     """Robot of config/youbot.yaml < robot_file < result_file < params_file, each a ROS parameter file.
 
@@ -224,14 +306,14 @@ def load_robot(
     the arm that have the names of its URDF are put in the order of its chain.
 
     Args:
-        result_file: result.yaml of an identification.
+        result_file: result.yaml of an identification, or a tuple of several without a value in common.
         params_file: your own values; they have priority over all others.
         robot_file: what differs from the youBot, or the name of a robot of config/robots; None for the youBot.
 
     Raises:
         ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, a joint without
-            values, a robot file without any, a robot file given as result file, or a result that belongs to another
-            robot; names the file, and the line of a parameter.
+            values, a robot file without any, a robot file given as result file, a value in two result files, or a
+            result that belongs to another robot; names the file, and the line of a parameter.
         ResourceError: no robot of that name.
 
     Example:
@@ -241,36 +323,111 @@ def load_robot(
         0.047
     """
     named = robot_path(robot_file) if isinstance(robot_file, str) else robot_file
-    own = (Path(path) if isinstance(path, str) else path for path in (result_file, params_file))
-    files = (named, *own)
-    raw = [{} if path is None else read_parameters(path, "") for path in files]
-    table = {parameter.name: parameter for parameter in robot_table(raw[0] | raw[1] | raw[2])}
-    facts, result, params = ({} if path is None else read_checked(path, PREFIX, table) for path in files)
-    if named is not None and not facts:
-        expected, remedy = f"/**: ros__parameters: {PREFIX}: NAME: VALUE", "without a robot file it would be the youBot"
+    facts_file = config_path("youbot.yaml") if named is None else named
+    own_files = [facts_file, *result_files(params_file)]
+    results = result_files(result_file)
+    own, identified = (_merged(read_parameters(path, "") for path in paths) for paths in (own_files, results))
+    table = {parameter.name: parameter for parameter in robot_table(own | identified, own)}
+    facts, *others = (_placed(path, read_checked(path, PREFIX, table)) for path in own_files)
+    params = _merged(others)
+    if not facts:
+        expected, remedy = f"/**: ros__parameters: {PREFIX}: NAME: VALUE", "write at least its robot_id and geometry"
         raise ParameterError(f"robot file {robot_file}", got="nothing about a robot", expected=expected, remedy=remedy)
-    if foreign := next((name for name in result if name.startswith((f"{PREFIX}.driver.", f"{PREFIX}.has_arm"))), ""):
-        raise ParameterError(
-            f"result file {result_file}",
-            got=f"a robot file: it has {foreign}",
-            expected="result.yaml of youbot identify",
-            remedy="give it as robot_file=, or on the command line as --robot-file",
-        )
-    for path, values in zip(files, (facts, result, params), strict=True):
-        if path is not None and _URDF in values and (beside := path.absolute().parent / str(values[_URDF])).is_file():
-            values[_URDF] = str(beside)
-    name = f"{PREFIX}.robot_id"
-    own_id = params.get(name, facts.get(name, table[name].default))
-    result_id = result.get(name, own_id)
-    if result_id != own_id:
-        raise ParameterError(
-            f"result file {result_file}",
-            got=f"a result of robot '{result_id}'",
-            expected=f"one of robot '{own_id}'",
-            remedy="identify this robot, or set robot.robot_id in your params file",
-        )
+    own_id, result, source = (facts | params).get(_ID, table[_ID].default), dict[str, Value](), dict[str, Path]()
+    for path in results:
+        found = _placed(path, read_checked(path, PREFIX, table))
+        if foreign := next((name for name in found if name.startswith((f"{PREFIX}.driver.", f"{PREFIX}.has_arm"))), ""):
+            raise ParameterError(
+                f"result file {path}",
+                got=f"a robot file: it has {foreign}",
+                expected="result.yaml of youbot identify",
+                remedy="give it as robot_file=, or on the command line as --robot-file",
+            )
+        if (result_id := found.pop(_ID, own_id)) != own_id:
+            raise ParameterError(
+                f"result file {path}",
+                got=f"a result of robot '{result_id}'",
+                expected=f"one of robot '{own_id}'",
+                remedy=f"give the file that names robot '{result_id}': --robot-file, or --params-file",
+            )
+        if twice := next((name for name in found if name in result), ""):
+            got, remedy = f"{twice} in both", "give each value in one of them, and take it out of the other"
+            raise ParameterError(f"result files {source[twice]} and {path}", got=got, remedy=remedy)
+        result |= found
+        source |= dict.fromkeys(found, path)
     robot = robot_from_values({name: parameter.default for name, parameter in table.items()} | facts | result | params)
-    return _in_chain_order(robot) if {_URDF, _ARM_JOINTS} & {*facts, *params} else robot
+    return _in_chain_order(robot) if {_URDF, _ARM_JOINTS} & {*(facts if named else ()), *params} else robot
+
+
+def result_files(given: ResultFiles) -> tuple[Path, ...]:
+    """Files as they are given: none, one, or several."""
+    paths = given if isinstance(given, tuple) else () if given is None else (given,)
+    return tuple(Path(path) if isinstance(path, str) else path for path in paths)
+
+
+def _merged(files: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
+    """Values of all files, the later one winning."""
+    return {name: value for values in files for name, value in values.items()}
+
+
+def _placed(path: Path, values: dict[str, Value]) -> dict[str, Value]:
+    """Values of a file, with the absolute path of a URDF beside it."""
+    beside = path.absolute().parent / str(values.get(_URDF, ""))
+    return values | {_URDF: str(beside)} if _URDF in values and beside.is_file() else values
+
+
+def open_facts(
+    robot_file: Path | str | None, params_file: Path | None = None, result_file: ResultFiles = None
+) -> dict[str, Value]:
+    """Names and assumed values of all facts that the files of a robot leave open; none of a youBot.
+
+    Raises:
+        ParameterError, ResourceError: as `load_robot`.
+    """
+    robot = load_robot(None, params_file, robot_file)
+    if robot.is_youbot or not robot_file:
+        return {}
+    named = robot_path(robot_file) if isinstance(robot_file, str) else robot_file
+    paths = named, params_file, *result_files(result_file)
+    given = {name for path in paths if path is not None for name in read_parameters(path, "")}
+    return {name: value for name, value in values_of(robot).items() if name not in given}
+
+
+def assumptions(robot_file: Path | str | None, params_file: Path | None = None, result_file: ResultFiles = None) -> str:
+    """One line with what is assumed of a robot since its files do not say it; "" for nothing.
+
+    A part that the robot lacks is left out, and what only an identification can find.
+
+    Raises:
+        ParameterError, ResourceError: as `load_robot`.
+    """
+    values = open_facts(robot_file, params_file, result_file)
+    if not values:
+        return ""
+    robot = load_robot(None, params_file, robot_file)
+    omni, base, driver = robot.base.geometry.wheel_distance > 0.0, f"{PREFIX}.base.", f"{PREFIX}.driver."
+    shape = ("half_length", "half_width", "lateral_factor") if omni else ("wheel_distance", "drive_angles")
+    unasked = (f"{PREFIX}.has_arm", *(place + leaf for place in (f"{base}geometry.", driver) for leaf in shape))
+    if _ROLLERS not in values:  # from which it follows
+        unasked += (_LATERAL_FACTOR,)
+    if not robot.has_arm:
+        unasked += (f"{PREFIX}.arm.", f"{driver}arm_", f"{driver}motor_")
+    elif f"{base}geometry.wheel_radius" in values:  # an arm, of whose base nothing is said
+        unasked += (base, driver)
+    table = facts_of(Robot, PREFIX, len(robot.arm.joints))
+    identified = {name for name, _, about in table if about["source"].startswith(NEUTRAL)}
+    texts = [
+        f"{name.removeprefix(f'{PREFIX}.')} {_shown(value)}"
+        for name, value in values.items()
+        if not (name.startswith(unasked) or name in identified)
+    ]
+    return f"assumed, since {robot_file} does not say: {'; '.join(texts)}" if texts else ""
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _in_chain_order(robot: Robot) -> Robot:

@@ -27,7 +27,8 @@ WHEELS = ("fl", "fr", "rl", "rr")
 _LEAST_LOAD = 0.2  # of a wheel over the mean of all, for its weight: a wheel that hardly stands still counts
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _MECANUM = "youbot/youbot_driver@814989d FourSwedishWheelOmniBaseKinematic.cpp: four mecanum wheels"
-_identified = partial(fact, source="chosen: neutral until `youbot identify` has measured it")
+NEUTRAL = "chosen: neutral"  # begins the source of what only an identification can find
+_identified = partial(fact, source=f"{NEUTRAL} until `youbot identify` has measured it")
 _chosen = partial(fact, source="chosen: no physical figure is published for this base; identify your own")
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from youbot_dynamics import resources
 from youbot_dynamics.errors import ResourceError
+from youbot_dynamics.resources import robot_path, short_path
 
 SOURCE = Path(resources.__file__).resolve().parent
 SHARE = Path("share") / "youbot_dynamics"
@@ -66,6 +67,14 @@ def test_wheel_finds_files_of_the_prefix_above_it(tmp_path, site):
     if site.startswith("local"):  # Debian keeps the data one level deeper as well
         expected = install_data(tmp_path / "prefix" / "local" / SHARE)
     assert found(tmp_path / "prefix" / site) == expected
+
+
+def test_a_command_names_a_file_by_its_shortest_path_and_a_robot_of_the_package_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert short_path(tmp_path / "a" / "mine.yaml") == "a/mine.yaml" and short_path("../x.yaml") == "../x.yaml"
+    assert short_path("/x.yaml") == "/x.yaml" and short_path(None) == short_path("") == ""
+    assert short_path(robot_path("rosbot_xl")) == "rosbot_xl"
+    assert short_path(tmp_path / "robots" / "rosbot_xl.yaml") == "robots/rosbot_xl.yaml"
 
 
 def test_target_install_finds_files_beside_the_package(tmp_path):

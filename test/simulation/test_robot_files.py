@@ -61,7 +61,7 @@ def test_a_robot_is_found_by_name_or_path_and_a_wrong_name_lists_them_all(tmp_pa
 
 def test_an_omni_robot_whose_driver_has_no_angles_is_told_what_to_set(tmp_path):
     own = tmp_path / "my_omni.yaml"
-    text = robot_path("robotino_2").read_text()
+    text = robot_path("robotino_2").read_text().replace("robot_id: robotino_2", "robot_id: youbot_2")
     below = text.index("      driver:")
     driver = [line for line in text[below:].splitlines() if not line.strip().startswith(("wheel_dist", "drive_ang"))]
     own.write_text(text[:below] + "\n".join(driver))
@@ -69,6 +69,9 @@ def test_an_omni_robot_whose_driver_has_no_angles_is_told_what_to_set(tmp_path):
         ParameterError, match=r"wheel_joints: got 3 .*; omni wheels need wheel_distance and drive_angles"
     ):
         yd.load_robot(robot_file=own)
+    own.write_text(own.read_text().replace("youbot_2", "another"))  # which has nothing of the youBot
+    robot = yd.load_robot(robot_file=own)
+    assert robot.driver.drive_angles == robot.base.geometry.drive_angles
 
 
 def test_a_robot_file_in_the_place_of_a_result_is_told_where_it_belongs():

@@ -20,14 +20,14 @@ from youbot_dynamics.bringup_plan._plan import (
     PASSED_ON,
     RESTART_PAUSE,
     Process,
-    file_arguments,
+    assumed_by,
     identify_command,
     left_out,
-    namespace_arguments,
     needed_program,
     network,
     plan,
     reach,
+    ros_arguments,
 )
 
 __all__ = [
@@ -42,12 +42,11 @@ __all__ = [
     "Process",
     "RESTART_PAUSE",
     "TRUTH_VALUES",
+    "assumed_by",
     "check_words",
     "existing_file",
-    "file_arguments",
     "identify_command",
     "left_out",
-    "namespace_arguments",
     "needed_program",
     "network",
     "new_folder",
@@ -55,5 +54,6 @@ __all__ = [
     "plan",
     "positive",
     "reach",
+    "ros_arguments",
     "truth",
 ]

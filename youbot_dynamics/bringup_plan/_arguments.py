@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -66,7 +67,7 @@ class BringupOptions:
     result_file: str = _option(
         "",
         "Result of an identification (result.yaml), with priority over config/youbot.yaml but not over "
-        "params_file; empty for none.",
+        "params_file; several with a colon between them, empty for none.",
     )
     use_sim_time: bool = _option(
         False,
@@ -145,14 +146,15 @@ class BringupOptions:
             raise _excluded("passive", "robot gazebo", "real, mock or mujoco")
 
     @classmethod
-    def read(cls, values: Mapping[str, str | bool]) -> BringupOptions:
-        """Options by name as launch, the command line or YAML give them: truth values also as texts.
+    def read(cls, values: Mapping[str, str | bool | list[str]]) -> BringupOptions:
+        """Options by name as launch, the command line or YAML give them: truth values also as texts, files as a list.
 
         Raises:
             ParameterError: as the class; a text that is no truth value.
         """
         truths = {item.name for item in fields(cls) if isinstance(item.default, bool)}
-        typed = {name: truth(name, value) if name in truths else value for name, value in values.items()}
+        texts = {name: os.pathsep.join(v) if isinstance(v, list) else v for name, v in values.items()}
+        typed = {name: truth(name, value) if name in truths else value for name, value in texts.items()}
         return cls(**typed)  # type: ignore[arg-type]
 
 
@@ -245,6 +247,16 @@ def existing_file(name: str, value: str) -> Path | None:
             remedy=f"give an existing file or leave {name} out",
         )
     return path
+
+
+def existing_results(value: str) -> tuple[Path, ...]:
+    """Paths of the files that the argument `result_file` names, several with a colon between them.
+
+    Raises:
+        ResourceError: one of them does not exist.
+    """
+    texts = [value] if Path(value).expanduser().is_file() else value.split(os.pathsep)
+    return tuple(path for text in texts if (path := existing_file("result_file", text)) is not None)
 
 
 def new_folder(name: str, value: str) -> Path | None:

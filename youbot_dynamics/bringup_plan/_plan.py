@@ -25,6 +25,7 @@ from youbot_dynamics.bringup_plan._arguments import (
     BringupOptions,
     check_choice,
     existing_file,
+    existing_results,
     new_folder,
     option_words,
     positive,
@@ -32,8 +33,9 @@ from youbot_dynamics.bringup_plan._arguments import (
 )
 from youbot_dynamics.errors import ParameterError, ResourceError
 from youbot_dynamics.identification.stages import STAGES, chosen_stages
+from youbot_dynamics.parameter_file import format_value
 from youbot_dynamics.resources import config_path, robot_path, urdf_path
-from youbot_dynamics.robot import PREFIX, load_robot
+from youbot_dynamics.robot import PREFIX, ResultFiles, assumptions, load_robot, open_facts, values_of
 
 _RANGE, _DOMAIN = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"
 
@@ -106,6 +108,15 @@ def parameter_arguments(**values: str | bool | float | Path) -> tuple[str, ...]:
 def remap_arguments(rules: dict[str, str]) -> tuple[str, ...]:
     """Tokens that remap names; of several rules for one name the first wins."""
     return tuple(token for name, other in rules.items() for token in ("-r", f"{name}:={other}"))
+
+
+def robot_arguments(
+    robot_file: Path | None, params_file: Path | None, result_file: ResultFiles = None
+) -> tuple[str, ...]:
+    """Tokens that set what is assumed of another robot than the youBot, whose values the nodes would have without."""
+    youbot = values_of(load_robot())
+    assumed = open_facts(robot_file, params_file, result_file).items()
+    return parameter_arguments(**{name: format_value(v) for name, v in assumed if v != youbot.get(name, v)})
 
 
 def namespace_arguments(namespace: str) -> tuple[str, ...]:
@@ -198,6 +209,18 @@ def driver_process(common: tuple[str, ...], arm: bool, params_file: Path | None)
     )
 
 
+def ros_arguments(namespace: str, robot_file: str, params_file: Path | None) -> list[str]:
+    """Words that give one of our programs the namespace, files and assumed facts of a robot; none for the youBot.
+
+    Raises:
+        ParameterError, ResourceError: a malformed namespace, or a file that does not exist or is refused.
+    """
+    robot = robot_path(robot_file)
+    own = existing_file("params_file", str(params_file)) if params_file is not None else None
+    tokens = [*namespace_arguments(namespace), *file_arguments(robot, own), *robot_arguments(robot, own)]
+    return ["--ros-args", *tokens] if tokens else []
+
+
 STATE_PUBLISHER = "robot_state_publisher"
 
 
@@ -260,16 +283,19 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     """
     given = BringupOptions() if options is None else options
     sim_time = given.use_sim_time or given.robot == "gazebo"
-    result, own = existing_file("result_file", given.result_file), existing_file("params_file", given.params_file)
+    results, own = existing_results(given.result_file), existing_file("params_file", given.params_file)
     bag = new_folder("record", given.record)
     gazebo = config_path("gazebo/youbot_gazebo.yaml") if given.robot == "gazebo" else None
     common = namespace_arguments(given.namespace) + parameter_arguments(use_sim_time=sim_time)
     common += ("--log-level", given.log_level)
     robot = robot_path(given.robot_file)
-    nodes = _Nodes(common, (config_path("youbot.yaml"), robot, gazebo, result, own), own, given.frame_prefix, robot)
-    facts = load_robot(result, own, robot)
+    own_common = common + robot_arguments(robot, own, results)
+    nodes = _Nodes(
+        own_common, (config_path("youbot.yaml"), robot, gazebo, *results, own), own, given.frame_prefix, robot
+    )
+    facts = load_robot(results, own, robot)
     if facts.arm.urdf != load_robot().arm.urdf:  # else each node would resolve a relative path by itself
-        nodes = replace(nodes, common=common + parameter_arguments(**{f"{PREFIX}.arm.urdf": facts.arm.urdf}))
+        nodes = replace(nodes, common=own_common + parameter_arguments(**{f"{PREFIX}.arm.urdf": facts.arm.urdf}))
     given = replace(given, estimate_arm=given.estimate_arm and facts.has_arm)
 
     processes = []
@@ -306,6 +332,12 @@ def left_out(processes: tuple[Process, ...], options: BringupOptions) -> str:
     )
 
 
+def assumed_by(options: BringupOptions) -> str:
+    """One line about what is assumed of the robot; empty where it is nothing."""
+    own, results = existing_file("params_file", options.params_file), existing_results(options.result_file)
+    return assumptions(options.robot_file, own, results)
+
+
 def _describes(options: BringupOptions) -> bool:
     """Whether a description is wanted, which neither another stack nor the launch file of Gazebo publishes."""
     return options.description and not options.passive and options.robot != "gazebo" and not options.robot_file
@@ -319,7 +351,8 @@ def _mock(nodes: _Nodes, given: BringupOptions, sim_time: bool) -> Process:
     more += parameter_arguments(publish_clock=True) if sim_time else ()
     more += parameter_arguments(viewer=True) if given.viewer else ()
     more += parameter_arguments(robot_file=nodes.robot_file) if nodes.robot_file is not None else ()
-    files = (config_path("youbot.yaml"), config_path("mock.yaml"), nodes.robot_file, nodes.own_file)
+    truth_file = config_path("mock.yaml") if nodes.robot_file is None else None  # else as its own file says
+    files = (config_path("youbot.yaml"), truth_file, nodes.robot_file, nodes.own_file)
     of_mock = replace(nodes, files=files).of(*more, frames=True)
     return Process("mock_youbot", ("mock_youbot",), of_mock)
 
@@ -432,7 +465,7 @@ def identify_command(values: Mapping[str, str]) -> list[str]:
     out = new_folder("out", values["out"])
     if out is None:
         raise ResourceError("out", got="no folder", expected="where to write the result", remedy="write out:=found")
-    own, result = (existing_file(name, values[name]) for name in ("params_file", "result_file"))
+    own, results = existing_file("params_file", values["params_file"]), existing_results(values["result_file"])
     pose = values["pose_topic"] or ("ground_truth" if values["robot"] in _SIMULATED else "")
     robot, arm = robot_path(values["robot_file"]), truth("arm", values["arm"])
     as_given = {name: values[name] for name in ("duration", "room", "wait", "namespace", "frame_prefix", "only")}
@@ -440,8 +473,9 @@ def identify_command(values: Mapping[str, str]) -> list[str]:
     sim_time = truth("use_sim_time", values["use_sim_time"]) or values["robot"] == "gazebo"
     gazebo = config_path("gazebo/youbot_gazebo.yaml") if values["robot"] == "gazebo" else None
     ros = (
-        *file_arguments(config_path("youbot.yaml"), robot, gazebo, result, own),
+        *file_arguments(config_path("youbot.yaml"), robot, gazebo, *results, own),
         *namespace_arguments(values["namespace"]),
+        *robot_arguments(robot, own, results),
         *parameter_arguments(use_sim_time=sim_time),
         "--log-level",
         values["log_level"],

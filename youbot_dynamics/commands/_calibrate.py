@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 
 from youbot_dynamics.bringup_plan import positive
-from youbot_dynamics.commands._terminal import announce, new_file, print_findings
+from youbot_dynamics.commands._terminal import announce, new_file, print_findings, robot_words
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.identification.calibration import TapeLeg, recorded_legs, tape_findings
-from youbot_dynamics.identification.result import Result
+from youbot_dynamics.identification.result import Result, next_bringup
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.resources import robot_path
@@ -41,9 +41,10 @@ def calibrate_command(given: argparse.Namespace, ros_arguments: Sequence[str]) -
     print_findings(result, by_hand=True)
     announce("the radius is the mean of the wheels; youbot identify finds delays and friction in a recorded drive")
     if given.write is not None:
-        head = ["Calibrated with a tape measure: youbot calibrate --tape.", "Use: youbot bringup --result-file FILE"]
+        command = next_bringup(robot_words(given), str(given.write))
+        head = ["Calibrated with a tape measure: youbot calibrate --tape.", f"Use: {command}"]
         write_parameters(given.write, "/**", result.parameters(), head)
-        announce(f"wrote {given.write}")
+        announce(f"wrote {given.write}; drive with it: {command}")
     return 0 if result.complete else 3
 
 

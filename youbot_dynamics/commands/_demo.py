@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from youbot_dynamics.bringup_plan import file_arguments, option_words
+from youbot_dynamics.bringup_plan import option_words, ros_arguments
 from youbot_dynamics.commands._terminal import CONSOLE, announce, print_findings, print_rows, steps
 from youbot_dynamics.commands._warm_up import warm_up
 from youbot_dynamics.commands.identify import recorded
@@ -39,7 +39,7 @@ from youbot_dynamics.nodes.processes import node_command, start, stop
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.report import reveal, write_outputs
-from youbot_dynamics.resources import PROGRAMS, program_path
+from youbot_dynamics.resources import PROGRAMS, program_path, short_path
 from youbot_dynamics.robot import Robot, load_robot, robot_from_values, values_of
 from youbot_dynamics.simulation.truth import load_truth
 
@@ -147,7 +147,8 @@ def _write_settings(out: Path, seed: int) -> None:
 
 def same_twin(out: Path, robot_file: Path | None = None) -> str:
     """Options of `youbot bringup` that start the twin of this demo again."""
-    return shlex.join(option_words(robot="mock", params_file=out / STABILISED_SETTINGS, robot_file=robot_file))
+    twin = short_path(out / STABILISED_SETTINGS)
+    return shlex.join(option_words(robot="mock", params_file=twin, robot_file=short_path(robot_file)))
 
 
 @contextmanager
@@ -186,7 +187,7 @@ def drive(
     log = out / f"{name}.log"
     scale = read_program(program_path(program), _DT).fitting_time_scale(load_robot(robot_file=robot_file).base)
     words = [program, *option_words(dt=_DT, time_scale=f"{scale:g}")]
-    words += ["--ros-args", *file_arguments(robot_file)] if robot_file is not None else []
+    words += ros_arguments("", str(robot_file or ""), None)
     with place_to_write(log).open("wb") as stream:
         recorder = start(node_command("recorder", ["--out", str(out / name)]), environment, stream.fileno())
         players: list[subprocess.Popen[bytes]] = []

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import shlex
 
+from youbot_dynamics.bringup_plan import option_words
 from youbot_dynamics.commands._terminal import announce, new_file
 from youbot_dynamics.errors import ProgramError
 from youbot_dynamics.resources import ARM_EXCITATION, EXCITATION, robot_path
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot import assumptions, load_robot
 
 _DURATION, _ROOM = 60.0, 1.0  # of an excitation, unless given [s], [m]
 _SHORTEST_LINE, _LONGEST_LINE = 0.001, 0.1  # [s]
@@ -69,11 +70,13 @@ def _write(given: argparse.Namespace) -> None:
 
     robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
     quoted = shlex.quote(str(given.write))
+    files = shlex.join(option_words(robot_file=given.robot_file, params_file=given.params_file))
     if given.program == EXCITATION:
         program = base_program(robot, given.duration, given.room, given.dt).scaled(given.time_scale)
         program.check(robot.base)
-        write_program(given.write, program)
-        announce(f"wrote {given.write}; play it with: youbot play {quoted} --dt {program.dt:g}")
+        command = f"youbot play {quoted} --dt {program.dt:g} {files}".strip()
+        write_program(given.write, program, command)
+        announce(f"wrote {given.write}; play it with: {command}")
     elif given.program == ARM_EXCITATION:
         write_goal(given.write, arm_motion(robot, given.duration), robot.driver.arm_joints)
         announce(
@@ -84,3 +87,5 @@ def _write(given: argparse.Namespace) -> None:
     else:
         got, remedy = f"the program {given.program}", "leave --write out to play it"
         raise ProgramError("--write", got=got, expected=f"{EXCITATION} or {ARM_EXCITATION}", remedy=remedy)
+    if assumed := assumptions(given.robot_file, given.params_file):
+        announce(f"note: {assumed}")

@@ -36,7 +36,17 @@ from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.report import JOINT_COLUMNS, Rows, joint_cells, replay_page
 from youbot_dynamics.resources import robot_path
-from youbot_dynamics.robot import PREFIX, Robot, load_robot, robot_from_values, robot_table, values_of
+from youbot_dynamics.robot import (
+    PREFIX,
+    ResultFiles,
+    Robot,
+    assumptions,
+    load_robot,
+    result_files,
+    robot_from_values,
+    robot_table,
+    values_of,
+)
 
 _TOPIC_ROLES = ("arm_states", "motor_voltage", "motor_temperature")
 LEFT_OUT = "messages left out while reading: stamp decreases or is missing, or a field has the wrong length"
@@ -150,7 +160,7 @@ def _check(path: Path, arm: ArmLog, robot: Robot) -> None:
             f"{path}",
             got="states of the arm without efforts",
             expected="efforts [N m] of its joints: without them friction and heat cannot be estimated",
-            remedy="use a driver that reports effort, as the youBot driver does; in a text log name effort.JOINT",
+            remedy="use a driver that reports effort; in a text log name effort.JOINT",
         )
     if not np.isfinite(arm.position).all(axis=1).any():
         raise RecordingError(
@@ -211,6 +221,7 @@ def replay_command(given: argparse.Namespace) -> int:
         remedy = "choose another --out, or move these away"
         refusal = RecordingError(f"--out {given.out}", got=got, expected=expected, remedy=remedy)
         check_folder(given.out, bool(present), refusal)
+    given.result_file = tuple(given.result_file)
     robot, settings = read_node(given.result_file, given.params_file, robot_path(given.robot_file))
     with steps("youbot replay") as step:
         step("reading")
@@ -228,13 +239,15 @@ def replay_command(given: argparse.Namespace) -> int:
         sys.stdout.write(as_json(replay, opened))
     else:
         _print(replay, opened)
+        if assumed := assumptions(given.robot_file, given.params_file, given.result_file):
+            announce(f"note: {assumed}")
         if given.out is not None:
             announce(f"wrote {given.out / 'report.html'} and {given.out / _BAG}, a bag")
     return 0
 
 
 def read_node(
-    result_file: Path | None, params_file: Path | None, robot_file: Path | None = None
+    result_file: ResultFiles, params_file: Path | None, robot_file: Path | None = None
 ) -> tuple[Robot, ArmSettings]:
     """Return the robot and settings that node arm_ekf would have without a namespace.
 
@@ -248,7 +261,7 @@ def read_node(
     robot = load_robot(result_file, params_file, robot_file)
     table = {parameter.name: parameter for parameter in (*robot_table(values_of(robot)), *settings_table(ArmSettings))}
     given: dict[str, Value] = {}
-    for path in (robot_file, result_file, params_file):
+    for path in (robot_file, *result_files(result_file), params_file):
         if path is None:
             continue
         for name, value in read_parameters(path, _NODE).items():
@@ -283,7 +296,8 @@ def as_json(replay: ArmReplay, opened: _OpenedLog) -> str:
 
 
 def _files(given: argparse.Namespace) -> dict[str, str]:
-    named = {"parameter file": given.params_file, "result file": given.result_file}
+    results = ", ".join(map(str, given.result_file)) or None
+    named = {"parameter file": given.params_file, "result file": results}
     chosen = {name: str(path) for name, path in named.items() if path is not None}
     inverted = {"efforts inverted": ", ".join(given.invert_effort)} if given.invert_effort else {}
     return {**chosen, **inverted}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -11,12 +13,14 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from youbot_dynamics.bringup_plan import option_words
 from youbot_dynamics.errors import OutputError, printable
 from youbot_dynamics.files import place_to_write
 from youbot_dynamics.identification.finding import Finding, asked
 from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.report import Rows, shown
+from youbot_dynamics.resources import short_path
 
 CONSOLE = Console(stderr=True)
 
@@ -63,6 +67,12 @@ def announce(message: str) -> None:
     """Print a permanent line, on a terminal and in a log; a full disk or a closed pipe does not end the command."""
     with suppress(OSError, SystemExit):  # rich raises SystemExit for a closed pipe
         CONSOLE.print(printable(message), highlight=False, soft_wrap=True, markup=False)
+
+
+def robot_words(given: argparse.Namespace, robot: str = "real") -> str:
+    """Options of a command that bring up, as `robot`, the robot of this command's options."""
+    files = {name: short_path(getattr(given, name)) for name in ("robot_file", "params_file")}
+    return shlex.join(option_words(robot=robot, **files))
 
 
 def table_console(soft_wrap: bool = True) -> Console:

@@ -14,6 +14,7 @@ from youbot_dynamics.bringup_plan import (
     RESTART_PAUSE,
     BringupOptions,
     Process,
+    assumed_by,
     left_out,
     needed_program,
     network,
@@ -43,7 +44,7 @@ def bringup(options: BringupOptions) -> int:
         check_folder()
     if options.robot == "mujoco":
         engine()  # checks that MuJoCo is installed, recent enough and finds OpenGL
-    for remark in (left_out(processes, options), reach(options.robot, os.environ)):
+    for remark in (assumed_by(options), left_out(processes, options), reach(options.robot, os.environ)):
         if remark:
             announce(remark)
     environment = {**os.environ, **network(options.robot, os.environ)}

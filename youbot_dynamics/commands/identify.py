@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
 import signal
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, new_folder, option_words, positive
-from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, steps
+from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, robot_words, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
 from youbot_dynamics.files import check_folder, lying_in, read_text, write_atomically
 from youbot_dynamics.identification.excitation import check_size
@@ -26,7 +27,7 @@ from youbot_dynamics.nodes.processes import StopFlag, node_command, start, stop
 from youbot_dynamics.recording.bounds import LARGEST_METADATA, load_yaml
 from youbot_dynamics.report import changes_page, changes_shown, write_outputs
 from youbot_dynamics.resources import EXCITATION, robot_path
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot import assumptions, load_robot
 
 _OUTPUTS = ("result.json", "result.yaml", "report.html", "exports")
 
@@ -49,13 +50,16 @@ def identify_command(given: argparse.Namespace) -> int:
     with steps("youbot identify") as step:
         with fleet_worker(given.bags, given.scheduler, step.count, given.trust_scheduler) as worker:
             identification = identify(given.bags, robot, options, step, only=only, worker=worker)
+        if assumed := assumptions(given.robot_file, given.params_file):
+            identification = dataclasses.replace(identification, notes=(*identification.notes, assumed))
         better = identification.result.applied_to(robot)
         if identification.paths:
             step("simulating the stabilised drives")
         comparisons = [compare(name, [path], better) for name, path in identification.paths.items()]
         step("writing the report")
         names = ", ".join(path.name for path in given.bags)
-        write_outputs(given.out, identification, comparisons, f"Identification of {names}")
+        title, words = f"Identification of {names}", robot_words(given)
+        write_outputs(given.out, identification, comparisons, title, None, words)
     if given.json:
         sys.stdout.write(result_json(identification.result))
     else:

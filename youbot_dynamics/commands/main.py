@@ -15,10 +15,8 @@ from youbot_dynamics.bringup_plan import (
     ARGUMENTS,
     TRUTH_VALUES,
     BringupOptions,
-    existing_file,
-    file_arguments,
-    namespace_arguments,
     option_words,
+    ros_arguments,
 )
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, did_you_mean, missing_package
 from youbot_dynamics.identification.stages import STAGES
@@ -49,6 +47,7 @@ exit codes: 0 done, 1 refused or failed (one line gives the reason), 2 wrong usa
 """
 
 
+_SEVERAL = "give the option once for each of several files, which must not have a value in common"
 _COLUMNS = (
     "columns of text logs in file order: time, ROLE.NAME, or _ to skip a column, each with :UNIT if it is not in SI; "
     "ROLE is position, velocity, effort, voltage or temperature of a joint, command, measured or measured_position of "
@@ -204,7 +203,7 @@ def _add_replay(verbs) -> None:
     parser.add_argument("--out", type=_path, metavar="DIR", help="folder for report.html and a bag of the estimates")
     parser.add_argument("--columns", default="", help=_COLUMNS)
     _add_robot_files(parser, " and of arm_ekf")
-    parser.add_argument("--result-file", type=_path, metavar="FILE", help="result.yaml of youbot identify")
+    _repeated(parser, "--result-file", "FILE", f"result.yaml of youbot identify; {_SEVERAL}")
     roles = "arm_states, motor_voltage, motor_temperature"
     _repeated(parser, "--topic", "ROLE=NAME", f"topic to use for a role: {roles}")
     wrong = "joint whose efforts have the wrong sign in the log; give the option once for each joint"
@@ -278,6 +277,9 @@ def _add_bringup(verbs) -> None:
         "  youbot bringup --robot real --result-file found/result.yaml\n",
     )
     for argument in ARGUMENTS:
+        if argument.name == "result_file":
+            _repeated(parser, "--result-file", "FILE", f"{argument.description} {_SEVERAL}")
+            continue
         truth = argument.default in TRUTH_VALUES
         parser.add_argument(
             f"--{argument.name.replace('_', '-')}",
@@ -485,14 +487,13 @@ def _need_ros() -> None:
 
 
 def _ros_arguments(given: argparse.Namespace) -> list[str]:
-    robot, file = robot_path(getattr(given, "robot_file", "")), getattr(given, "params_file", None)
-    own = existing_file("params_file", str(file)) if file is not None else None
-    if robot is not None or own is not None:  # rcl takes a text for a file without parameters: the youBot
-        from youbot_dynamics.robot import load_robot
+    robot_file, params_file = getattr(given, "robot_file", ""), getattr(given, "params_file", None)
+    if robot_file or params_file:  # rcl takes a text for a file without parameters: the youBot
+        from youbot_dynamics.robot import assumptions
 
-        load_robot(params_file=own, robot_file=robot)
-    tokens = [*namespace_arguments(given.namespace), *file_arguments(robot, own)]
-    return ["--ros-args", *tokens] if tokens else []
+        if assumed := assumptions(robot_file, params_file):
+            print(f"note: {assumed}", file=sys.stderr)
+    return ros_arguments(given.namespace, robot_file, params_file)
 
 
 if __name__ == "__main__":

@@ -302,13 +302,13 @@ def from_here(motion: ArmExcitation, position: ArrayLike, fastest: ArrayLike) ->
     )
 
 
-def write_program(path: Path, program: Program) -> None:
-    """Write a program in the format of `youbot play FILE`, completely or not at all.
+def write_program(path: Path, program: Program, command: str = "youbot play FILE") -> None:
+    """Write a program in the format of `youbot play FILE`, completely or not at all; its head names the command.
 
     Raises:
         OSError: the file cannot be written.
     """
-    lines = [f"# Vx Vy Omega [m/s, m/s, rad/s], each held for {program.dt:g} s: youbot play FILE --dt {program.dt:g}"]
+    lines = [f"# Vx Vy Omega [m/s, m/s, rad/s], each held for {program.dt:g} s: {command}"]
     lines += [" ".join(f"{value:.6f}" for value in twist) for twist in program.twists]
     write_atomically(path, "\n".join(lines) + "\n")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -185,12 +186,18 @@ def result_json(result: Result) -> str:
     return json.dumps(result.as_dict(), indent=2) + "\n"
 
 
-def write_result(folder: Path, result: Result) -> None:
-    """Write result.yaml and result.json into an existing folder, each completely or not at all."""
-    head = [
-        f"Identified by youbot_dynamics {__version__}; intervals, verdicts and sources: result.json.",
-        "Use: youbot bringup --result-file result.yaml, or ros2 launch ... result_file:=result.yaml",
-    ]
+def next_bringup(robot: str, result_file: str) -> str:
+    """Command that drives with a result: options that name the robot, such as `--robot real`, and path of the file."""
+    return f"youbot bringup {robot} --result-file {shlex.quote(result_file)}"
+
+
+def write_result(folder: Path, result: Result, command: str = "") -> None:
+    """Write result.yaml and result.json into an existing folder, each completely or not at all.
+
+    The head of result.yaml names the command that uses it.
+    """
+    head = [f"Identified by youbot_dynamics {__version__}; intervals, verdicts and sources: result.json."]
+    head += [f"Use: {command}"] if command else []
     write_parameters(folder / "result.yaml", "/**", result.parameters(), head)
     write_atomically(folder / "result.json", result_json(result))
 

@@ -387,7 +387,7 @@ def text_signals(log: TextLog) -> MotionSignals:
 
 NO_EFFORT = Reason(
     Kind.NOT_MEASURED,
-    "the states of the arm have no efforts: use a driver that reports them, such as the youBot driver",
+    "the states of the arm have no efforts: use a driver that reports them",
 )
 _ZERO_EFFORT = Reason(
     Kind.NOT_MEASURED,

@@ -20,6 +20,7 @@ class About(NamedTuple):
 
     title: str  # what it identifies
     remark: str = ""  # remark that applies to all its numbers
+    of_arm: bool = False  # whether it needs an arm
 
 
 _DELAY = (
@@ -39,8 +40,8 @@ PHASES = (
     {"response": About("response of the base")},
     {
         "base_friction": About("friction of the base", _SCALED),
-        "arm_friction": About("friction of the arm"),
-        "thermal": About("motors of the arm"),
+        "arm_friction": About("friction of the arm", of_arm=True),
+        "thermal": About("motors of the arm", of_arm=True),
     },
 )
 STAGES = {stage: about for phase in PHASES for stage, about in phase.items()}

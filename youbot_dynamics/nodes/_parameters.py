@@ -56,7 +56,7 @@ class NodeParameters:
         self._extra_check = check
         overrides = node._parameter_overrides
         given = {name: override.value for name, override in overrides.items()}
-        self._table = {parameter.name: parameter for parameter in (*robot_table(given), *table)}
+        self._table = {parameter.name: parameter for parameter in (*robot_table(given, {}), *table)}
         own = [n for n in overrides if n not in _FROM_ROS and not n.startswith("qos_overrides.")]
         check_names(own, self._table)
         for name, parameter in self._table.items():

@@ -200,7 +200,7 @@ class ArmPlayer(Player):
         raise TrajectoryError(
             f"action {self.resolve_topic_name(ACTION)}, topic {self.resolve_topic_name(TOPIC)}",
             got="no node that takes trajectories",
-            expected="the youBot driver, the simulated robot, or ros2_control's trajectory controller",
+            expected="the driver of the arm, the simulated robot, or ros2_control's trajectory controller",
             remedy=f"{missing}to send it in another way, write a goal with youbot play arm_excitation --write FILE",
         )
 

@@ -219,12 +219,15 @@ class MockYoubot(Node):
     """Runs a plant behind its driver; like the real one it has no watchdog and holds the last command."""
 
     def __init__(self) -> None:
-        from youbot_dynamics.simulation.truth import truth_table
+        from youbot_dynamics.simulation.truth import own_stream, truth_table
 
         super().__init__("mock_youbot")
         look_until = time.monotonic() + DISCOVERY
         self._claim = claim(self, "mock_youbot", "driver/joint_states")
-        self._config = NodeParameters(self, (*TABLE, *truth_table()), self._check_fault)
+        of_file = self._parameter_overrides.get("robot_file")
+        self._file = robot_path(str(of_file.value)) if of_file is not None else None
+        self._stream = own_stream(self._file)
+        self._config = NodeParameters(self, (*TABLE, *truth_table(self._file)), self._check_fault)
         self._robot = self._config.robot()
         self._faults = parse_faults(self._config["fault"], self._robot.driver)
         self._config.on_change(self._take_fault)
@@ -286,9 +289,10 @@ class MockYoubot(Node):
         seed = self._config["seed"]
         spreads = self._config.below(_TRUTH)
         # By its data sheets, not as identified: an identification must not change the robot.
-        sheets = load_robot(robot_file=robot_path(self._config["robot_file"]))
+        sheets = load_robot(robot_file=self._file)
         angles = sheets.base.geometry.drive_angles
-        base, arm = draw_truth(spreads, seed, angles), draw_arm_truth(spreads, seed, len(sheets.arm.joints))
+        base = draw_truth(spreads, seed, angles, self._stream)
+        arm = draw_arm_truth(spreads, seed, len(sheets.arm.joints))
         if self._config["geometry"] == "known":
             base = base.with_geometry(sheets.base.geometry)
         make = MujocoYoubot if self._config["plant"] == "mujoco" else Youbot

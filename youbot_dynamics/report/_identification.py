@@ -21,13 +21,15 @@ from youbot_dynamics.identification.export import export_all
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult, asked
 from youbot_dynamics.identification.least_squares import ENOUGH, Whiteness
 from youbot_dynamics.identification.pipeline import Identification
-from youbot_dynamics.identification.result import Result, versions, write_result
+from youbot_dynamics.identification.reading import UNNAMED
+from youbot_dynamics.identification.result import Result, next_bringup, versions, write_result
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.report import _drawing
 from youbot_dynamics.report._page import page
 from youbot_dynamics.report._plots import autocorrelation_plot, detail_plot, has_detail, white_bound, whole_plot
 from youbot_dynamics.report._programs import program_of, statistics
 from youbot_dynamics.report._words import Rows, facts, in_its_unit, listed, minus, number, sentence, shown, significant
+from youbot_dynamics.resources import short_path
 from youbot_dynamics.simulation.scenario import identified_mjcf
 
 _SECTIONS = {
@@ -78,7 +80,7 @@ def identification_page(
     """
     result, stages = identification.result, identification.stages
     most = _points_of_a_line(stages, paths)
-    programs = [program_of(path, f"p{k}", most) for k, path in enumerate(paths)]
+    programs = [program_of(path, f"p{k}", most, identification.robot.is_youbot) for k, path in enumerate(paths)]
     content: dict[str, object] = {
         "warnings": identification.warnings,
         "verdicts": _verdicts(result),
@@ -141,11 +143,11 @@ def write_outputs(
         provenance |= {f"recording {k}": source.path, f"sha256 {k}": source.sha256}
         provenance |= {f"clock {k}": source.clock} if source.clock else {}
     place_to_write(folder / "result.yaml")
-    used = str(folder / "result.yaml")
+    used = short_path(folder / "result.yaml")
     text = identification_page(title, identification, comparisons, {**provenance, **versions()}, truth, used, robot)
     try:
         with written_together(folder, ("exports",)) as draft:
-            write_result(draft, result)
+            write_result(draft, result, "" if result.robot_id == UNNAMED else next_bringup(robot, used))
             export_all(draft, result, identification.robot, identification.products, identified_mjcf)
             write_atomically(draft / "report.html", text)
     except OSError as problem:
@@ -175,7 +177,7 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
     Dead times and lags are folded: each axis shows one delay first.
     """
     tables: list[dict[str, Any]] = []
-    for stage, (title, remark) in STAGES.items():
+    for stage, (title, remark, _) in STAGES.items():
         table: dict[str, Any] = {"title": sentence(title)}
         findings = result.of_stage(stage)
         if stage in result.missing:
@@ -281,7 +283,7 @@ def summary(result: Result, paths: Sequence[PathComparison]) -> str:
 def _counts(result: Result) -> list[str]:
     """Number of identified values of each stage."""
     counts: list[str] = []
-    for stage, (title, _) in STAGES.items():
+    for stage, (title, *_) in STAGES.items():
         findings = () if stage in result.missing else result.of_stage(stage)
         if findings:
             counted = asked(findings)
@@ -413,18 +415,24 @@ def _number(warnings: Sequence[str]) -> str:
 
 def _next(result: Result, result_file: str, robot: str) -> tuple[str, str]:
     """Return the next step in words, and its command."""
-    values = result.parameters()
+    values, of_robot = result.parameters(), robot.split(" ", 2)[2:]
+    if result.robot_id == UNNAMED:
+        again = ["--robot-file", "my_robot.yaml", "--out", str(Path(result_file).parent), "--overwrite"]
+        words = "Describe this base in six lines of my_robot.yaml (docs/new_robot.md), and identify it again:"
+        return words, shlex.join(["youbot", "identify", *(source.path for source in result.sources), *again])
     if len(values) > 1:  # more than the robot's name
-        command = f"youbot bringup {robot} --result-file {shlex.quote(result_file)}"
-        other = " (--robot mock for the simulated robot)" if robot == "--robot real" else ""
+        command = next_bringup(robot, result_file)
+        other = " (--robot mock for the simulated robot)" if robot.startswith("--robot real") else ""
         delays = result.of(EFFECTIVE)
         lacking = [finding.row.of["axis"] for finding in delays if not finding.usable]
         if 0 < len(lacking) < len(delays) and not result.parameters_of("base.response"):
             other += f"; {listed(lacking)}, whose delay is unknown, will use the mean of the others or a configured one"
         return f"Drive with these values{other}:", command
     if result.requested and {"arm_friction", "thermal"}.issuperset(result.requested):
-        return "Move the arm with this command, with youbot record in a second terminal:", "youbot play arm_excitation"
-    return "Drive every axis with this command, with youbot record in a second terminal:", "youbot play excitation"
+        words = "Move the arm with this command, with youbot record in a second terminal:"
+        return words, " ".join(["youbot play arm_excitation", *of_robot])
+    words = "Drive every axis with this command, with youbot record in a second terminal:"
+    return words, " ".join(["youbot play excitation", *of_robot])
 
 
 def predicted(curves: Sequence[FitCurve]) -> str:

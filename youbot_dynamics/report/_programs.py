@@ -69,24 +69,26 @@ LAB_TABLES = {
 }
 
 
+_Lab = tuple[str, Mapping[str, tuple[float, ...]]]  # works of the laboratory, and its row of each drive
 Group = tuple[str, dict[str, list[float]]]  # heading, and rows below it: label of a drive -> its numbers
 
 
-def program_of(path: PathComparison, key: str, most: int) -> dict[str, Any]:
+def program_of(path: PathComparison, key: str, most: int, is_youbot: bool) -> dict[str, Any]:
     """Paths, errors over time, animation and error table of a program.
 
     Args:
         path: its drives.
         key: distinct for each program of a page.
         most: samples per line.
+        is_youbot: whether a youBot's drives of a laboratory report are shown beside it.
     """
-    table = statistics(path)
+    table, lab = statistics(path), _lab_table(path.name) if is_youbot else None
     drives = {label: _DRIVES.get(label, (label, _drawing.COMMANDED)) for label in table}
     lines = [(style, path.actual[label]) for label, (_, style) in drives.items()]
     away = [(style, path.errors(label)) for label, (_, style) in drives.items()]
     rmse = [f"{label} {significant(of_drive.position_rmse)} m" for label, of_drive in table.items()]
     about = f"{path.name}: position RMSE {listed(rmse)}" if rmse else path.name
-    groups = _error_groups(path, table) if table else []
+    groups = _error_groups(path, table, lab) if table else []
     sizes = np.abs([number for _, rows in groups for row in rows.values() for number in row])
     over = [*lines, (_drawing.COMMANDED, path.desired)]
     under = f"Errors of X, Y and heading over time, {about}"
@@ -100,7 +102,7 @@ def program_of(path: PathComparison, key: str, most: int) -> dict[str, Any]:
         "groups": groups,
         "decimals": 5 if np.any((sizes > 0.0) & (sizes < _SMALL)) else 4,
         "restored": RESTORED in path.actual,
-        "by_the_lab": _lab_table(path.name) is not None,
+        "by_the_lab": lab is not None,
     }
 
 
@@ -110,7 +112,7 @@ def statistics(path: PathComparison) -> dict[str, ErrorStatistics]:
     return {label: path.statistics(label) for label in order if label in path.actual}
 
 
-def _error_groups(path: PathComparison, table: Mapping[str, ErrorStatistics]) -> list[Group]:
+def _error_groups(path: PathComparison, table: Mapping[str, ErrorStatistics], lab: _Lab | None) -> list[Group]:
     """Rows of mean and standard deviation of X, Y, psi, RMSE of position and heading, worst position error.
 
     Our drives come first. If odometry and a ground truth were recorded, the errors of odometry against path and truth
@@ -125,7 +127,6 @@ def _error_groups(path: PathComparison, table: Mapping[str, ErrorStatistics]) ->
             ("Odometry \u2212 desired: what feedback sees", seen),
             (f"{path.truth.capitalize()} \u2212 odometry: what feedback cannot see", unseen),
         ]
-    lab = _lab_table(path.name)
     if lab is not None:
         works, rows = lab
         heading = f"Laboratory report of 2022, works {works}, as printed: desired \u2212 actual"
@@ -147,7 +148,7 @@ def lab_row(row: tuple[float, ...]) -> list[float]:
     return [*row, math.sqrt(square[0] + square[1]), math.sqrt(square[2]), math.nan]
 
 
-def _lab_table(program: str) -> tuple[str, Mapping[str, tuple[float, ...]]] | None:
+def _lab_table(program: str) -> _Lab | None:
     """The lab's table of the one program whose name is part of this name; None if none or several match."""
     named = [table for name, table in LAB_TABLES.items() if name in program.lower()]
     return named[0] if len(named) == 1 else None

@@ -21,6 +21,9 @@ from youbot_dynamics.resources import config_path
 from youbot_dynamics.robot import PREFIX, Robot, load_robot
 from youbot_dynamics.robot_arm import ArmJoint
 from youbot_dynamics.robot_base import WHEELS, BaseGeometry, kinematics_of
+from youbot_dynamics.simulation._own_truth import PREFIX as _PREFIX
+from youbot_dynamics.simulation._own_truth import given_truth, other_robot, truth_about
+from youbot_dynamics.simulation._own_truth import own_stream as own_stream
 
 Four: TypeAlias = tuple[float, ...]
 Each: TypeAlias = tuple[float, ...]
@@ -353,50 +356,52 @@ class ArmTruth:
         )
 
 
-_PREFIX = "truth"
 _ARM_PREFIX = f"{_PREFIX}.arm"
 
 
 def truth_table(path: Path | None = None) -> tuple[Parameter, ...]:
     """Parameters `truth.*` of the base, then `truth.arm.*`, each (nominal, lowest, highest).
 
-    They are those of config/mock.yaml, and of a robot file at `path` where it gives them.
+    They are those of config/mock.yaml, and of a robot file at `path` where it gives them. What the file of a robot that
+    is no youBot leaves open is about that robot's facts, as far from them as the youBot's from its own.
 
     Raises:
         ParameterError: a missing or unknown quantity, or values out of range.
     """
-    files = [config_path("mock.yaml"), *([path] if path is not None else [])]
-    values = {
-        name: value
-        for file in files
-        for name, value in read_parameters(file, "mock_youbot").items()
-        if name.split(".")[0] == _PREFIX
-    }
+    youbots = config_path("mock.yaml")
+    values = given_truth(youbots)
+    if path is not None:
+        robot = other_robot(path)
+        bounds = {name: about for name, _, about in facts_of(BaseTruth, None)}
+        values |= ({} if robot is None else truth_about(robot, values, bounds)) | given_truth(path)
     leaves = (*facts_of(BaseTruth, _PREFIX), *facts_of(ArmTruth, _ARM_PREFIX))
     check_names(values, (name for name, _, _ in leaves))
     table = []
     for name, _, metadata in leaves:
         if name not in values:
-            raise ParameterError(f"parameter {name} in {files[0]}", got="no value", expected="nominal, lowest, highest")
+            raise ParameterError(f"parameter {name} in {youbots}", got="no value", expected="nominal, lowest, highest")
         parameter = Parameter(name, values[name], read_only=True, **{**metadata, "length": 3})
         parameter.check(values[name])
         table.append(parameter)
     return tuple(table)
 
 
-def draw_truth(values: dict[str, Value], seed: int, drive_angles: tuple[float, ...] = (0.0,) * 4) -> BaseTruth:
+def draw_truth(
+    values: dict[str, Value], seed: int, drive_angles: tuple[float, ...] = (0.0,) * 4, stream: tuple[int, ...] = ()
+) -> BaseTruth:
     """Base of one seed: 0 is the nominal robot; else each quantity of each wheel is even between its bounds.
 
     Args:
         values: complete `truth.*` table, each (nominal, lowest, highest).
         seed: equal seeds give equal robots.
         drive_angles: of the wheels [rad], which are not drawn.
+        stream: `own_stream` of the robot's file.
 
     Raises:
         ParameterError: a lowest value above its highest.
         ModelError: a robot that cannot be.
     """
-    return BaseTruth(**_draw(BaseTruth, _PREFIX, values, seed, generator(seed)), drive_angles=drive_angles)
+    return BaseTruth(**_draw(BaseTruth, _PREFIX, values, seed, generator(seed, *stream)), drive_angles=drive_angles)
 
 
 def draw_arm_truth(values: dict[str, Value], seed: int, joints: int = 5) -> ArmTruth:
@@ -431,7 +436,7 @@ def load_truth(seed: int, path: Path | None = None) -> BaseTruth:
     """
     given = {} if path is None else read_parameters(path, "")
     angles = given.get(f"{PREFIX}.base.geometry.drive_angles", (0.0,) * len(WHEELS))
-    return draw_truth(_defaults(path), seed, angles)  # type: ignore[arg-type]
+    return draw_truth(_defaults(path), seed, angles, own_stream(path))  # type: ignore[arg-type]
 
 
 def load_arm_truth(seed: int, path: Path | None = None) -> ArmTruth:

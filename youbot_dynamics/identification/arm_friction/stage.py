@@ -294,6 +294,6 @@ def _warnings(recording: Taken) -> list[str]:
     if arm.beyond:
         warnings.append(
             f"{recording.name}: angles of {arm.topic} exceed the limits of their joints by {arm.beyond:.2f} rad: with "
-            "zeros other than those of urdf/youbot.urdf the weight is wrong"
+            "zeros other than those of the arm's URDF the weight is wrong"
         )
     return warnings

@@ -33,7 +33,7 @@ _COMPARED_SAMPLES = 10_000  # about as many are compared with the motion of the 
 
 NO_EFFORT = Reason(
     Kind.NOT_MEASURED,
-    "the recording holds no wheel effort: the standard youBot driver publishes none; use a driver that does, or let "
+    "the recording holds no wheel effort, which many drivers do not publish: use a driver that does, or let "
     "the base coast eight times or more with the motors switched off (service base/switchOffMotors) and give the spans "
     "with --motors-off, which identifies friction over effective mass",
 )

@@ -24,7 +24,7 @@ from youbot_dynamics.identification.pipeline._extraction import (
     expand,
     named_error,
 )
-from youbot_dynamics.identification.reading import Opened, Options, Source
+from youbot_dynamics.identification.reading import UNNAMED, Opened, Options, Source
 from youbot_dynamics.identification.result import Result, Skipped, within_ranges
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import PHASES, STAGES, Taken, chosen_stages, stage_of
@@ -94,7 +94,13 @@ def identify(
     """
     options = Options() if options is None else options
     only = chosen_stages("only", only if isinstance(only, str) else ",".join(only))
-    requested = tuple(name for name in STAGES if not only or name in only)
+    requested = only or tuple(name for name, about in STAGES.items() if robot.has_arm or not about.of_arm)
+    if of_arm := [name for name in requested if STAGES[name].of_arm and not robot.has_arm]:
+        got, remedy = (
+            f"robot '{robot.robot_id}', which has none",
+            "describe its arm in its robot file: docs/new_robot.md",
+        )
+        raise IdentificationError(", ".join(of_arm), got=got, expected="a robot with an arm", remedy=remedy)
     try:
         files = expand([Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)])
     except TypeError:
@@ -107,7 +113,7 @@ def identify(
     def reopen(number: int) -> Opened:
         return here.opened(files[number], number, robot, options)
 
-    known = robot
+    known, named = robot, robot
     stages: list[StageResult] = []
     lacking: dict[str, YoubotDynamicsError] = {}
     repeated: set[str] = set()  # stages with parameters that another one gave
@@ -127,6 +133,8 @@ def identify(
         sound = [data.number for data in extracts if data.broken is None]
         if not sound:
             raise next(data.broken for data in extracts if data.broken is not None)
+        if not extracted and robot.is_youbot and all(data.unknown for data in extracts if data.broken is None):
+            named = dataclasses.replace(robot, robot_id=UNNAMED)
         extracted += extracts
         for name in wanted:
             progress(f"fitting {name}")
@@ -140,7 +148,7 @@ def identify(
     missing = {name: str(problem) for name, problem in lacking.items()}
     missing |= {stage.stage: stage.missing for stage in stages if stage.missing}
     counted = tuple(name for name in requested if name in only or not (name in missing or name in repeated))
-    result = _result(robot, stages, counted, missing, extracted)
+    result = _result(named, stages, counted, missing, extracted)
     told = {data.number for data in extracted if "delay" in lacking and data.lacking.get("delay") is lacking["delay"]}
     drives, undrawn = _paths({k: files[k] for k in sound}, robot, options, reopen, told)
     notes = _notes(result, stages, [*undrawn, *copies])
@@ -148,7 +156,7 @@ def identify(
     warnings += tuple(warning for data in extracted for warning in data.warnings)
     warnings += tuple(warning for stage in stages for warning in stage.warnings)
     result = dataclasses.replace(result, warnings=warnings)
-    return Identification(result, tuple(stages), drives, notes, warnings, robot)
+    return Identification(result, tuple(stages), drives, notes, warnings, named)
 
 
 def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:

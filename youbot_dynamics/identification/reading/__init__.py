@@ -21,6 +21,7 @@ from youbot_dynamics.identification.reading._opened import (
     times_of,
 )
 from youbot_dynamics.identification.reading._quality import excess_of_angles, look_at
+from youbot_dynamics.identification.reading._whose import UNNAMED
 
 __all__ = [
     "ONE_WAY",
@@ -28,6 +29,7 @@ __all__ = [
     "Options",
     "ROLES",
     "Source",
+    "UNNAMED",
     "clocks_apart",
     "excess_of_angles",
     "find_arm_states",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean
+from youbot_dynamics.identification.reading._whose import of_known_joints
 from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording
 from youbot_dynamics.recording.message_types import (
     IMU,
@@ -414,6 +415,7 @@ class Opened:
     options: Options  # how the user wants it read
     recording: Recording | None = None  # topics of a bag, or of a text log of a robot; None for channels alone
     log: TextLog | None = None  # the text log, None for a bag
+    unknown: bool = False  # whether it is a bag that tells of its robot neither the name nor a joint
 
     def bag(self) -> Recording:
         """The topics.
@@ -484,6 +486,7 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
             f"recording {path}",
             got=f"robot '{opened.robot_id}'",
             expected=f"robot '{robot.robot_id}'",
-            remedy="name its robot with --robot-file (without it: the youBot), or its own file with --params-file",
+            remedy="name its robot with --robot-file (without it: the default one), or its own with --params-file",
         )
-    return opened
+    known = of_known_joints(recording, robot)
+    return replace(opened, unknown=not (known or opened.robot_id))

@@ -34,7 +34,7 @@ _SLOW = (
 )
 
 NOTHING_MEASURED = (
-    "neither motor voltages nor motor temperatures: the youBot reports none; record them on "
+    "neither motor voltages nor motor temperatures: record them on "
     "arm_1/motor_voltage and arm_1/motor_temperature where a robot measures them"
 )
 
