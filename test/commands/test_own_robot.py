@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,15 @@ def test_wrong_names_of_wheels_end_with_the_names_that_are_there(
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert all(name in line for name in (*WHEELS, f"expected {wrong}, front_right", "wheel_joints"))
     assert not (owner / "none").exists()
+
+
+def test_a_recording_without_any_of_the_wheels_is_warned_of(owner: Path) -> None:
+    """Its joints may be those of another machine on the base, whose odometry is good."""
+    other = owner / "others.yaml"
+    other.write_text(re.sub(r"wheel_joints: \[.*\]", "wheel_joints: [a, b, c, d]", LEAST))
+    assert other.read_text() != LEAST
+    found = yd.identify([owner / "drive_1"], yd.load_robot(robot_file=other), only=("body",))
+    assert any("none of a, b, c, d" in warning and "wheel_joints" in warning for warning in found.warnings)
 
 
 def test_a_recording_that_names_no_robot_is_one_of_an_unnamed_base(owner: Path) -> None:

@@ -21,6 +21,7 @@ from youbot_dynamics.identification.reading._opened import (
     speed_ratio,
     times_of,
 )
+from youbot_dynamics.identification.reading._whose import other_joints
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.series import JointSeries
@@ -54,6 +55,8 @@ def look_at(opened: Opened, robot: Robot) -> tuple[str, ...]:
 
 def _warnings(opened: Opened, robot: Robot) -> Iterator[str]:
     recording, chosen, driver = opened.bag(), opened.options.topics, robot.driver
+    if others := other_joints(recording, robot):
+        yield others
 
     def states_of(find: Callable[[], str | None], joints: tuple[str, ...]) -> JointSeries | None:
         """None if the recording lacks them; the stage that needs them reports it."""

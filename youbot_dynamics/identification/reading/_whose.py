@@ -11,6 +11,7 @@ from youbot_dynamics.recording.message_types import JOINT_TYPES
 from youbot_dynamics.robot import Robot
 
 UNNAMED = "unnamed base"  # robot of recordings that name none and have no joint of the youBot
+_REMEDY = "give robot.driver.wheel_joints of its robot file the names of the recording, front left first"
 _MOST_LISTED = 12  # joints in a message
 
 
@@ -18,19 +19,34 @@ def of_known_joints(recording: Recording, robot: Robot) -> bool:
     """Whether a recording names a joint of the robot.
 
     Raises:
-        RecordingError: the robot has a file of its own, and the joints of the recording are neither its wheels nor its
-            arm; fewer joints than wheels may be of anything.
+        RecordingError: it names some of the wheels, and others instead of the rest.
     """
     wheels, arm = robot.driver.wheel_joints, {*robot.driver.arm_joints}
     found = _joints(recording, wheels)
-    if not (robot.is_youbot or found.issuperset(wheels) or found & arm) and len(found) >= len(wheels):
+    some = found & {*wheels}
+    if some and len(some) < len(wheels) <= len(found) and not (robot.is_youbot or found & arm):
         raise RecordingError(
             f"joints of {recording.path}",
             got=", ".join(sorted(found)[:_MOST_LISTED]),
             expected=f"{', '.join(wheels)}, the wheels of robot '{robot.robot_id}'",
-            remedy="give robot.driver.wheel_joints of its robot file the names of the recording, front left first",
+            remedy=_REMEDY,
         )
     return bool(found & {*wheels, *arm})
+
+
+def other_joints(recording: Recording, robot: Robot) -> str:
+    """Warning about joints that are neither the wheels nor the arm of a robot with a file of its own; "" without any.
+
+    Fewer joints than wheels may be of anything, and more may be of another arm.
+    """
+    wheels = robot.driver.wheel_joints
+    found = _joints(recording, wheels)
+    if robot.is_youbot or found & {*wheels, *robot.driver.arm_joints} or len(found) < len(wheels):
+        return ""
+    return (
+        f"it has joints {', '.join(sorted(found)[:_MOST_LISTED])}, and none of {', '.join(wheels)}, the wheels of "
+        f"robot '{robot.robot_id}': if wheels are among them, {_REMEDY}"
+    )
 
 
 def _joints(recording: Recording, enough: Collection[str]) -> set[str]:
