@@ -117,6 +117,12 @@ class HeldCommand:
         self.half_window = half_window
         self._corners = np.concatenate([[0.0], np.cumsum(np.diff(self.times) * self.values[:-1])])
 
+    @classmethod
+    def beside(cls, times: Vector, values: Vector, stamps: Vector, measured_is: str) -> HeldCommand:
+        """Command (n,) where it is known, beside a motion read at `stamps` (m,) [s]; a speed is a mean over a step."""
+        known, of_speeds = np.isfinite(values), measured_is == "velocity" and len(stamps) > 1
+        return cls(times[known], values[known], 0.5 * float(np.median(np.diff(stamps))) if of_speeds else 0.0)
+
     def place(self, query: ArrayLike) -> tuple[NDArray[np.intp], Vector]:
         """Sample (m,) held at each time of `query` (m,), and the time (m,) since it was sent [s].
 
