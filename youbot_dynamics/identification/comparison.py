@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.identification.reading import find_topic
+from youbot_dynamics.identification.reading import find_topic, times_of
 from youbot_dynamics.identification.signals import MotionSignals
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.recording.bag import Recording
@@ -228,7 +228,7 @@ def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[
 def _poses(recording: Recording, topic: str) -> tuple[Vector, Vector]:
     """Times (n,) [s] and poses (n, 3) of a topic."""
     series = recording.poses(topic)
-    return series.stamp if np.all(np.isfinite(series.stamp)) else series.received, series.pose
+    return times_of(series), series.pose
 
 
 def _from_start(stamps: Vector, poses: Vector) -> Vector:

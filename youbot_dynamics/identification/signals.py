@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import Indices, Vector, array
 from youbot_dynamics.control.stamp_rhythm import in_rhythm
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
 from youbot_dynamics.identification.least_squares import Kind, Reason
@@ -447,6 +447,13 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
 
 
 TRAVEL = 0.03  # [rad] larger than the bristle deflection of a joint
+
+
+def advancing(time: Vector, table: Vector) -> Indices:
+    """Rows of a table (n, k) that are finite and whose times (n,) exceed all times before."""
+    rows = np.flatnonzero(np.isfinite(time) & np.isfinite(table).all(axis=1))
+    latest = np.maximum.accumulate(time[rows])
+    return rows[np.diff(latest, prepend=-np.inf) > 0.0]
 
 
 def _first_of_each(time: Vector) -> NDArray[np.bool_]:

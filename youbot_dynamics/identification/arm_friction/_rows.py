@@ -22,7 +22,16 @@ from youbot_dynamics.identification.arm_friction._regressors import (
     uncertainty,
 )
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, SLOWEST, ArmWindows, arm_windows
-from youbot_dynamics.identification.least_squares import NEGLIGIBLE, Fit, Kind, Reason, Rows, Unknown, least_squares
+from youbot_dynamics.identification.least_squares import (
+    NEGLIGIBLE,
+    SIGNIFICANT,
+    Fit,
+    Kind,
+    Reason,
+    Rows,
+    Unknown,
+    least_squares,
+)
 from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
 
 NO_EFFORT = Reason(Kind.NOT_MEASURED, "the recording holds no efforts of this joint; needed: its efforts and positions")
@@ -247,9 +256,6 @@ def _unexplained_constant(table: Vector) -> float:
 _BLOCK, _SHORTEST_BLOCK, _SPARE_BLOCKS = 1.0, 0.2, 12
 # Effect on the torques below which a combination of inertial parameters is not included in the first fit [N m].
 _FIRST_EFFECT = 0.005
-# Smallest ratio of the effect of a combination to the residual's standard error over all rows. Combinations that are
-# not fitted keep their nominal values, which biases the friction of a small joint.
-_LEAST_SIGNIFICANCE = 3.0
 _HIDDEN = "weight or friction hide it in these data"
 _NO_STRIBECK = "no Stribeck speed was given"
 _REFERENCE_JOINT = "the scales of the other joints are relative to this one, or these data do not determine its scale"
@@ -447,14 +453,17 @@ def _with_bodies(equations: ArmEquations) -> ArmEquations:
 
 
 def _determined_bodies(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
-    """Combinations of inertial parameters with an effect that exceeds the unexplained torque of the rows."""
+    """Combinations of inertial parameters with an effect that exceeds the residual's standard error over all rows.
+
+    Others keep their nominal values, which biases the friction of a small joint.
+    """
     preliminary = felt_parameters(tree, np.concatenate([row.body for row in rows]), _FIRST_EFFECT)
     weighted = []
     for row in rows:
         columns = np.hstack([row.body[:, preliminary.columns], row.friction()])
         weighted.append(_noise_weight(columns, row.torque - row.known) * row.body)
     table = np.concatenate(weighted)
-    return felt_parameters(tree, table, _LEAST_SIGNIFICANCE / math.sqrt(len(table)))
+    return felt_parameters(tree, table, SIGNIFICANT / math.sqrt(len(table)))
 
 
 def _noise_weight(table: Vector, target: Vector) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import FAR, ArmFriction, JointFit
-from youbot_dynamics.identification.arm_friction._inertia import consistent_inertia
+from youbot_dynamics.identification.arm_friction._inertia import ConsistentInertia, consistent_inertia
 from youbot_dynamics.identification.arm_friction._load import load_friction
 from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._rivals import identify_arm_friction
@@ -100,23 +100,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     scale = effort_scale(identification.equations, relative)
     findings = [replace(one, estimate=_in_own_unit(one, identification.model)) for one in findings]
     findings = within_motors(scale.judged(findings), robot)
-    bodies = None
-    if identification.fit is not None:
-        notes += [_efforts(identification)] if identification.readings else []
-        if max(len(row.time) for row in identification.rows) < _FEWEST_FOR_BODIES:
-            notes.append(f"bodies of the arm were not identified: no joint slid for {_FEWEST_FOR_BODIES // 10} s")
-        elif not scale.gives_bodies:
-            notes.append(
-                "bodies of the arm were not identified: the efforts do not fit the robot file, see the warnings"
-            )
-        else:
-            bodies = consistent_inertia(identification)
-            shares = ", ".join(f"{name} {share:.3f}" for name, share in bodies.explained.items())
-            stopped = f"; the search stopped after {bodies.steps} steps, before it converged" if bodies.steps else ""
-            notes.append(
-                f"share of the torques explained by physically consistent bodies (R2): {shares}; parameters that the "
-                f"motion does not determine keep the values of the URDF{stopped}"
-            )
+    bodies, note = _bodies(identification, scale)
+    notes += [_efforts(identification)] if identification.readings else []
     return StageResult(
         STAGE,
         tuple(findings),
@@ -127,8 +112,26 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             *_wrong_scales(identification, scale),
             *(text for recording in used for text in _warnings(recording)),
         ),
-        notes=tuple(notes),
+        notes=(*notes, *note),
         products={} if bodies is None else {BODIES: bodies},
+    )
+
+
+def _bodies(identification: ArmFriction, scale: EffortScale) -> tuple[ConsistentInertia | None, tuple[str, ...]]:
+    """Bodies of the arm, None if the data do not give them, and a note on them; none without a fit."""
+    if identification.fit is None:
+        return None, ()
+    lacking = "" if scale.gives_bodies else "the efforts do not fit the robot file, see the warnings"
+    if max(len(row.time) for row in identification.rows) < _FEWEST_FOR_BODIES:
+        lacking = f"no joint slid for {_FEWEST_FOR_BODIES // 10} s"
+    if lacking:
+        return None, (f"bodies of the arm were not identified: {lacking}",)
+    bodies = consistent_inertia(identification)
+    shares = ", ".join(f"{name} {share:.3f}" for name, share in bodies.explained.items())
+    stopped = f"; the search stopped after {bodies.steps} steps, before it converged" if bodies.steps else ""
+    consistent = f"share of the torques explained by physically consistent bodies (R2): {shares}"
+    return bodies, (
+        f"{consistent}; parameters that the motion does not determine keep the values of the URDF{stopped}",
     )
 
 

@@ -161,20 +161,17 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     fitted_estimates = () if friction.fit is None else friction.fit.estimates
     missed_effects = [_refuse_recording_effect(estimate) for estimate in fitted_estimates[model.coefficients :]]
     warnings, wrong = _wrong_scale(fitted_estimates, model)
-    wheel_estimates = [estimate for estimate in wheel_friction.estimates if "wheel" in FINDINGS.row(estimate.name).of]
-    coefficients = [
-        wheel_friction[estimate.name] if estimate.identified and estimate.name in _FROM_WHEEL_FIT else estimate
-        for estimate in friction.estimates
+    of_wheels = [one for one in wheel_friction.estimates if "wheel" in FINDINGS.row(one.name).of]
+    common = [
+        wheel_friction[one.name] if one.identified and one.name in _FROM_WHEEL_FIT else one
+        for one in friction.estimates
     ]
-    wheel_estimates, coefficients = (
-        [estimate.refused_if_identified(wrong) for estimate in estimates]
-        for estimates in (wheel_estimates, coefficients)
-    )
+    coefficients, wheels = ([one.refused_if_identified(wrong) for one in group] for group in (common, of_wheels))
     return StageResult(
         STAGE,
         (
             *_findings(friction, (*coefficients, *missed_effects), fastest),
-            *_findings(wheel_friction, wheel_estimates, fastest),
+            *_findings(wheel_friction, wheels, fastest),
             *coasting_findings,
         ),
         fits=_curves(friction, rows, usable[0].name),

@@ -10,6 +10,8 @@ import numpy as np
 from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.delay import (
     BLOCK,
+    LEAST_LAG,
+    LONGEST,
     LaggedCommand,
     fit_fopdt,
     identified_together,
@@ -31,13 +33,11 @@ from youbot_dynamics.identification.least_squares import (
 )
 from youbot_dynamics.identification.signals import UNITS, UNLIKELY_GAIN, HeldCommand
 
-LONGEST = 0.8  # largest dead time and lag considered [s]
 GRID = 0.02  # step of the coarse search for the delay [s]
 WINDOW = 1.2  # over which speeds are averaged [s]
 ROUNDING = 1e-6  # of times [s] and speeds
 LONGEST_STEP = 0.25  # between readings, over which a speed is interpolated [s]
 _DENSEST = 0.008  # mean step of the path between its points [s]; means over 1.2 s need no more
-_LEAST_LAG = 5e-4  # [s]
 _SHORTEST_LAG = 0.15  # shortest lag that the means distinguish from others, an eighth of their window [s]
 _REFINEMENTS = 2  # of the delay
 BUDGET = 100  # steps of the search for delay and lag
@@ -125,7 +125,7 @@ class Fit:
             path = LaggedCommand(command, x[1]).at(readings.time - x[0] + x[1]).motion
             return readings.means(self.solved([path])[1])
 
-        bounds = np.array([0.0, _LEAST_LAG]), np.array([2.0 * LONGEST, LONGEST])
+        bounds = np.array([0.0, LEAST_LAG]), np.array([2.0 * LONGEST, LONGEST])
         best = search(residual, [np.array(start)], bounds, BUDGET, GRID)
         self.settled = best.settled
         self.delay, self.lag = best.values.tolist()

@@ -23,7 +23,7 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 _BASE = np.zeros(3)  # pose of the base relative to itself
 AROUND = 0.08  # [s] between the poses whose second difference is the acceleration
-_STEP = 1e-6  # step of the numerical slopes, in logarithms, m, rad, s
+STEP = 1e-6  # step of the numerical slopes, in logarithms, m, rad, s
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,11 +202,11 @@ def slopes(windows: Windows, guess: Guess, index: int, weights: Vector, scales: 
         if n + 5 <= k < count - 1 and k != n + 5 + index:
             continue
         change = np.zeros(count)
-        change[k] = _STEP
+        change[k] = STEP
         after, before = guess.moved(change), guess.moved(-change)
         rise = residuals(windows, after, float(after.offsets[index]), weights, scales)
         fall = residuals(windows, before, float(before.offsets[index]), weights, scales)
-        table[:, :, k] = (rise - fall)[:, :3] / (2.0 * _STEP)
+        table[:, :, k] = (rise - fall)[:, :3] / (2.0 * STEP)
     return table
 
 
@@ -228,7 +228,7 @@ def wrapped(angle: Vector) -> Vector:
     return (angle + np.pi) % (2.0 * np.pi) - np.pi
 
 
-_MOVING = 0.02  # [m] or [rad] motion over the span below which the robot is at rest
+MOVING = 0.02  # [m] or [rad] motion over a span or a window below which the robot is at rest
 
 
 def odometry_errors(
@@ -259,7 +259,7 @@ def odometry_errors(
     rolled = _displacements(tracked(signals, base, times, sensor, smoothing), starts, ends, float(sensor[2]))
     errors = rolled - _displacements(measured, starts, ends, float(sensor[2]))
     errors[:, 2] = wrapped(errors[:, 2])
-    moving: Vector = errors[np.max(np.abs(rolled), axis=1) > _MOVING]
+    moving: Vector = errors[np.max(np.abs(rolled), axis=1) > MOVING]
     return moving
 
 

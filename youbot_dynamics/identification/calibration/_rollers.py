@@ -42,6 +42,7 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
 )
 from youbot_dynamics.identification.signals import even_stamps
+from youbot_dynamics.identification.stages import EXCERPT
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.roller_phase import NO_PHASES, RollingWheels
 
@@ -271,9 +272,6 @@ def _cost(squares: Vector, ridge: float) -> float:
     return float(squares[4, 4] - moment @ np.linalg.solve(squares[:4, :4] + ridge * np.eye(4), moment))
 
 
-_LONGEST = 300.0  # longest part of a recording used for the phases [s]
-
-
 @dataclass(frozen=True, eq=False)
 class RollerCalibration:
     """Geometry and phases."""
@@ -335,7 +333,7 @@ def _phases(
     nominal = RollingWheels(calibration.base, wheels.rollers, wheels.depth)
     for signals, offset in zip(recordings, calibration.offsets.tolist(), strict=True):
         try:
-            recent = signals.wheel_time >= signals.wheel_time[-1] - _LONGEST
+            recent = signals.wheel_time >= signals.wheel_time[-1] - EXCERPT
             times, angles = signals.wheel_time[recent], signals.wheel_angles[recent]
             yaw = np.unwrap(signals.poses[:, 2]) - calibration.sensor[2]
             poses = np.column_stack([signals.poses[:, :2] - planar.turned(calibration.sensor[:2], yaw), yaw])

@@ -18,6 +18,7 @@ from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time, real
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
+    LONGEST,
     covariance_in_blocks,
     fit_fopdt,
     identified_together,
@@ -47,7 +48,7 @@ from youbot_dynamics.identification.least_squares import (
 from youbot_dynamics.identification.signals import HeldCommand
 
 _GRID = 5e-3  # step of the coarse search [s]
-_LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
+LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
 _FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
 _LARGEST = 0.01  # half-width above which that of no delay is negligible [s]
@@ -55,9 +56,9 @@ _SHAPE_ERROR = 0.1  # share of the difference between the shift of speeds and de
 # A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
 _RIVAL_MISFIT = 1.1
 # Improvement of the fit with the opposite sign above which the signs are reported as wrong.
-_OPPOSITE_MISFIT = 0.5
+OPPOSITE_MISFIT = 0.5
 # Share of the motion that the shifted command must explain; below it, something else or nothing moved the axis.
-_LEAST_EXPLAINED = 0.9
+LEAST_EXPLAINED = 0.9
 # Times after a command at which motion may stop [s]; periods of the readings in the shortest that they show; share of
 # the squared residual that must be left if it does.
 _STOP_TIMES, _SEEN, _STOPS = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0]), 2.0, 0.5
@@ -125,7 +126,7 @@ def estimate_delay(
     measured_is: str = "velocity",
     channels: Sequence[str] | None = None,
     friction: ArrayLike | None = None,
-    longest: float = 0.8,
+    longest: float = LONGEST,
 ) -> tuple[DelayEstimate, ...]:
     """Fit motion(t) = a + g C(t - s) per channel, C the integral of the command held between its samples.
 
@@ -219,13 +220,13 @@ def estimate_delay(
 
 def _shortest_common_time(longest: float) -> float:
     """Shortest time that command and motion of a channel must have in common [s]."""
-    return longest + _LEAD + _FEWEST_BLOCKS * BLOCK
+    return longest + LEAD + _FEWEST_BLOCKS * BLOCK
 
 
 def _covered(sent: Vector, stamps: Vector, longest: float) -> Flags:
     """Readings (m,) whose commands, sent at (n,) [s], are known for every shift; none if they are too few."""
     none = np.zeros(len(stamps), dtype=bool)
-    inside: Flags = (stamps > sent[0] + longest) & (stamps <= sent[-1] - _LEAD) if len(sent) else none
+    inside: Flags = (stamps > sent[0] + longest) & (stamps <= sent[-1] - LEAD) if len(sent) else none
     enough = np.count_nonzero(inside) >= _FEWEST and np.ptp(stamps[inside]) >= _FEWEST_BLOCKS * BLOCK
     return inside if enough else none
 
@@ -318,7 +319,7 @@ def _best_shift(channel: _Channel) -> _Shift | None:
     """Shift that fits the motion of a channel best, with its error; None if the command was constant before."""
     command, time, centred, longest = channel.command, channel.time, channel.centred, channel.longest
     total = float(centred @ centred)
-    grid = np.arange(-_LEAD, longest + _GRID / 2.0, _GRID)
+    grid = np.arange(-LEAD, longest + _GRID / 2.0, _GRID)
     explained = np.array([channel.explained(centred, shift) for shift in grid.tolist()])
     minima = _local_minima(
         lambda shift: total - max(0.0, channel.explained(centred, shift)), grid, total - np.maximum(explained, 0.0)
@@ -337,7 +338,7 @@ def _best_shift(channel: _Channel) -> _Shift | None:
     reason = None
     if not np.isfinite(error):
         reason = NO_INFORMATION
-    elif total + min(0.0, float(np.min(explained))) < _OPPOSITE_MISFIT * misfit:
+    elif total + min(0.0, float(np.min(explained))) < OPPOSITE_MISFIT * misfit:
         reason = OPPOSITE
     elif other := _not_shown(channel, centred, minima):
         reason = other
@@ -354,8 +355,8 @@ def _not_shown(channel: _Channel, centred: Vector, minima: Sequence[tuple[float,
     value, misfit = min(minima, key=lambda minimum: minimum[1])
     if stop := _stop_after(channel, centred, _STOPS * misfit):
         return stops(stop)
-    if misfit > (1.0 - _LEAST_EXPLAINED) * total:
-        share = f"the command explains only {1.0 - misfit / total:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed"
+    if misfit > (1.0 - LEAST_EXPLAINED) * total:
+        share = f"the command explains only {1.0 - misfit / total:.0%} of the motion; {LEAST_EXPLAINED:.0%} is needed"
         return Reason(Kind.UNEXPLAINED, f"{share}: the axis was hardly driven, or something else moved it")
     rivals = [other for shift, other in minima if abs(shift - value) > 2.0 * _GRID]
     return PERIODIC if any(rival <= _RIVAL_MISFIT * misfit for rival in rivals) else None
@@ -411,7 +412,7 @@ def stopping(
         return None
     channel = _Channel(HeldCommand.beside(sent, commanded, time, measured_is), None, time, motion, longest)
     centred = channel.centred
-    most = max(channel.explained(centred, shift) for shift in np.arange(-_LEAD, longest, 2.0 * _GRID).tolist())
+    most = max(channel.explained(centred, shift) for shift in np.arange(-LEAD, longest, 2.0 * _GRID).tolist())
     after = _stop_after(channel, centred, _STOPS * (float(centred @ centred) - max(0.0, most)))
     return stops(after) if after else None
 

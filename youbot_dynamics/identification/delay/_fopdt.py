@@ -29,6 +29,7 @@ from youbot_dynamics.identification.least_squares import (
 )
 from youbot_dynamics.identification.signals import HeldCommand
 
+LONGEST = 0.8  # largest delay, dead time and lag considered [s]
 BLOCK = 0.8  # [s] several correlation times of the residual (0.1-0.3 s), so that blocks are independent
 
 
@@ -110,7 +111,7 @@ class LaggedCommand:
         return steady + deviation * decay, (self._slope[k] + deviation * elapsed / self.lag**2) * decay
 
 
-_LEAST_LAG = 5e-4  # [s] a smaller lag is zero: between two readings the response would be a step
+LEAST_LAG = 5e-4  # [s] a smaller lag is zero: between two readings the response would be a step
 _FIRST_LAGS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)  # start values of the search [s]
 _FRICTION_LAGS = (0.03, 0.1)  # double lags for the response of a speed loop to a change of friction [s]
 _BUDGET = 400  # evaluations of the search
@@ -188,7 +189,7 @@ def fit_fopdt(
     hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
     covariance = covariance[-2:, -2:] + np.diag([(hidden / orthogonal_size(slopes, k)) ** 2 for k in (-2, -1)])
     q = 0.5 * lag**2
-    if lag < 1.001 * _LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
+    if lag < 1.001 * LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
         q = min(q, 0.5 * slope_lag**2 + float(np.linalg.lstsq(slopes, linear_residual, rcond=None)[0][-1]))
     orders = _orders(search, dead_time, lag, hidden)
     return *_judged(dead_time + lag, q, orders, covariance, freedom, longest), residual
@@ -311,14 +312,14 @@ class _Search:
             lag = parts(values)[1]
             return np.array([min(max(float(values[0]), lag), lag + self._longest), float(values[1])])
 
-        lags = [lag for lag in _FIRST_LAGS if lag <= min(self._longest, self._delay)] or [_LEAST_LAG]
+        lags = [lag for lag in _FIRST_LAGS if lag <= min(self._longest, self._delay)] or [LEAST_LAG]
         starts = [np.array([self._delay, 0.5 * lag**2]) for lag in lags]
         first = min(starts, key=lambda start: float(np.sum(residual(start) ** 2)))
         least = _RESOLVED**2 * float(self._motion @ self._motion)
         model = Model(
             residual,
             slopes,
-            np.array([0.0, 0.5 * _LEAST_LAG**2]),
+            np.array([0.0, 0.5 * LEAST_LAG**2]),
             np.array([2.0 * self._longest, 0.5 * self._longest**2]),
             lambda misfit: max(misfit, least) / len(self._time),
             _SETTLED,

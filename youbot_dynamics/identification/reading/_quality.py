@@ -138,8 +138,7 @@ def _of_odometry(recording: Recording, chosen: Mapping[str, str]) -> Iterator[st
     if poses is None or twists is None or len(poses.stamp) != len(twists.received) or not np.any(twists.twist):
         return
     path = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
-    time = poses.stamp if bool(np.all(np.isfinite(poses.stamp))) else poses.received
-    ratios = [speed_ratio(time, path[:, k], twists.twist[:, k]) for k in range(3)]
+    ratios = [speed_ratio(times_of(poses), path[:, k], twists.twist[:, k]) for k in range(3)]
     apart = [
         f"{axis} {ratio:.3g}" for axis, ratio in zip(_AXES, ratios, strict=True) if abs(ratio - 1.0) > _CONTRADICTS
     ]

@@ -32,6 +32,7 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.delay import negligible_part
 from youbot_dynamics.identification.least_squares import (
     BlockSums,
+    ByName,
     Estimate,
     Fit,
     Kind,
@@ -127,7 +128,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Response:
+class Response(ByName):
     """Identified response of a base."""
 
     estimates: tuple[Estimate, ...]  # dead times, lag, rate, friction as seen by the loops, gains
@@ -141,10 +142,6 @@ class Response:
     usable: bool = False
     candidates: tuple[Candidate, ...] = ()  # one per kind of loops
     problem: Problem | None = None  # of the drives, for `combined_response`
-
-    def __getitem__(self, name: str) -> Estimate:
-        """Estimate by its name."""
-        return {estimate.name: estimate for estimate in self.estimates}[name]
 
 
 def identify_response(
@@ -364,13 +361,9 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
     settled = all(candidate.settled for candidate in likely)
     for k in () if settled else problem.free.tolist():
         estimates[k] = estimates[k].refused(unsettled(f"{_BUDGET} simulations of the drives"))
-    estimate = undetermined(FEED, _SELECTED)
-    estimates.append(dataclasses.replace(estimate, value=best.kind.feed))
-    squares = sums.squares().sum(axis=0)
-    augmented = np.append(-x, 1.0)
-    uncertainty = float(
-        np.sum(squares[:-1, :-1][np.ix_(excited, excited)] * linear.covariance[np.ix_(excited, excited)])
-    )
+    estimates.append(dataclasses.replace(undetermined(FEED, _SELECTED), value=best.kind.feed))
+    squares, augmented, both = sums.squares().sum(axis=0), np.append(-x, 1.0), np.ix_(excited, excited)
+    uncertainty = float(np.sum(squares[:-1, :-1][both] * linear.covariance[both]))
     return Response(
         tuple(estimates),
         base_of(x, best.kind, problem.dynamics),

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.delay import LaggedCommand
-from youbot_dynamics.identification.signals import HeldCommand, stream_gaps
+from youbot_dynamics.identification.signals import HeldCommand, advancing, stream_gaps
 from youbot_dynamics.kinematics import planar
 
 _MEMORY = 0.5  # time for which a command affects the base [s]
@@ -57,7 +57,7 @@ class DriveSignals:
 
 
 def _valid_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tuple[Vector, Vector]:
-    """Times (n,) and rows (n, 3) that are finite and newer than the one before.
+    """Times (n,) and rows (n, 3) that are finite and newer than all before.
 
     Raises:
         InputError: the numbers of times and rows differ.
@@ -65,9 +65,7 @@ def _valid_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tu
     moments, rows = np.asarray(times, dtype=float), np.asarray(table, dtype=float)
     if rows.shape != (len(moments), 3):
         raise InputError(name, got=f"shape {rows.shape}", expected=f"({len(moments)}, 3), one per {owner}")
-    finite = np.isfinite(moments) & np.all(np.isfinite(rows), axis=1)
-    moments, rows = moments[finite], rows[finite]
-    newer = np.diff(moments, prepend=-np.inf) > 0.0
+    newer = advancing(moments, rows)
     return moments[newer], rows[newer]
 
 

@@ -71,8 +71,9 @@ _EXCHANGED = Reason(
 )
 
 _HEAT_BLOCKS = 40
-_NAMES = ("heating", "winding_time_constant", "housing_time_constant", "capacity_ratio")
-_UNITS = ("K/(A2 s)", "s", "s", "1")
+_HEATING, _RATIO = Unknown("heating", "K/(A2 s)", low=0.0), Unknown("capacity_ratio", "1", low=0.0)
+_RATIOS = (_HEATING, *(Unknown(f"{part}_time_constant", "s", low=0.0) for part in ("winding", "housing")), _RATIO)
+_NAMES = tuple(ratio.name for ratio in _RATIOS)
 # The heating of the search is that by the largest current [K/s]; its start value is found from the readings.
 _START = (15.0, 200.0, 0.1)
 _LOW, _HIGH = (1e-6, 0.1, 1.0, 1e-3), (1e3, 1e3, 1e5, 10.0)
@@ -282,13 +283,12 @@ def identify_heat(
     covariance = fit.covariance + _shared_error_covariance(runs, coefficient, logs, slopes)
     logs_in_ampere = logs - np.array([2.0 * math.log(peak), 0.0, 0.0, 0.0])
     values, multiple, ratios = np.exp(logs_in_ampere), fit.half_width(1.0), []
-    unknowns = [Unknown(name, unit, low=0.0) for name, unit in zip(_NAMES, _UNITS, strict=True)]
     rivals = [Rival(reason, dict(zip(_NAMES, (values * change).tolist(), strict=True))) for reason, change in changes]
-    for k, unknown in enumerate(unknowns):
+    for k, unknown in enumerate(_RATIOS):
         error = float(np.sqrt(covariance[k, k]) * values[k])
         if math.isfinite(error):
             ratio = judge(unknown, float(values[k]), error, multiple * error)
-            (ratio,) = widened([ratio], unknowns, rivals, multiple)
+            (ratio,) = widened([ratio], _RATIOS, rivals, multiple)
             reason = _implausibility(k, runs, logs, residuals, ratio.value)
             ratios.append(ratio if reason is None else ratio.refused(reason))
         else:
@@ -303,8 +303,7 @@ def identify_heat(
 
 def _refused_heat(reason: Reason, coefficient: float) -> Heat:
     """Thermal model with all values refused for one reason."""
-    unknowns = [Unknown(*description) for description in zip(_NAMES, _UNITS, strict=True)]
-    ratios, constants = (tuple(undetermined(unknown, reason) for unknown in group) for group in (unknowns, _CONSTANTS))
+    ratios, constants = (tuple(undetermined(unknown, reason) for unknown in group) for group in (_RATIOS, _CONSTANTS))
     return Heat(ratios, constants, math.nan, np.full(4, math.nan), coefficient)
 
 
@@ -401,10 +400,10 @@ def _implausibility(k: int, runs: Sequence[HeatRun], logs: Vector, residuals: Ve
         little = f"the fit explains {explained:.2g} of the temperature variance (R2); at least {EXPLAINS:g} is needed"
         return Reason(Kind.UNEXPLAINED, little)
     if min(logs[k] - math.log(_LOW[k]), math.log(_HIGH[k]) - logs[k]) < _BOUND_MARGIN:
-        return Reason(Kind.AT_BOUND, f"the search ended at its bound, {with_unit(f'{value:.3g}', _UNITS[k])}")
-    if _UNITS[k] == "s" and logs[1] > logs[2]:
+        return Reason(Kind.AT_BOUND, f"the search ended at its bound, {with_unit(f'{value:.3g}', _RATIOS[k].unit)}")
+    if _RATIOS[k].unit == "s" and logs[1] > logs[2]:
         return _EXCHANGED
-    if _UNITS[k] == "s" and _LEAST_DURATION * value > longest:
+    if _RATIOS[k].unit == "s" and _LEAST_DURATION * value > longest:
         short = f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s"
         return Reason(Kind.TOO_LITTLE_DATA, f"{short}; {_LEAST_DURATION * value:.0f} s are needed")
     return None

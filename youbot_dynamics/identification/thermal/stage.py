@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.arm_friction import EffortScale, recorded_effort_scale
 from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table
-from youbot_dynamics.identification.least_squares import CONFIDENCE, Estimate, Unknown, judge
+from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Unknown, judge
 from youbot_dynamics.identification.reading import Opened, find_topic, times_of
 from youbot_dynamics.identification.signals import NO_EFFORT, recorded_arm
 from youbot_dynamics.identification.stages import Taken
@@ -201,8 +200,6 @@ _AIR_RANGE = 5.0  # largest difference of an unknown air temperature from the re
 # [degC] motors at the start of a recording, and the air, as cold as the coldest of them: 20 degC are 293 K or 68 F
 _COLDEST, _HOTTEST, _WARMEST_AIR = -50.0, 200.0, 60.0
 _WARM_START = 5.0  # [K] above the coldest recording, above which the housing temperature is unknown
-# Half-width of an interval in standard errors; that of a normal distribution, since these errors are known.
-_HALF_WIDTH = float(ndtri(0.5 + CONFIDENCE / 2.0))
 _RECORDING_GAP = 10.0  # gap inserted between two recordings [s]
 _ONLY_RATIOS = (
     "thermal resistances and capacities need the resistance of the winding, from its voltage; current and "
@@ -231,20 +228,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     coefficient = robot.arm.temperature_coefficient
     warm = any(part.winding is not None or part.housing is not None for part in parts)
     initial = [_initial_temperature(part) for part in parts]
-    ambient = min((temperature for temperature in initial if math.isfinite(temperature)), default=math.nan)
-    impossible = [one for one in initial if not _COLDEST <= one <= _HOTTEST and math.isfinite(one)]
-    impossible += [ambient] if ambient > _WARMEST_AIR else []
-    if impossible:
-        raise IdentificationError(
-            "motor temperatures",
-            got=f"{impossible[0]:.4g} at the start",
-            expected=f"degrees Celsius, {_COLDEST:g} to {_WARMEST_AIR:g} of motors as cold as the air",
-            remedy="convert them if they are in kelvin or degrees Fahrenheit; otherwise let the motors cool first",
-        )
-    findings: list[Finding] = []
-    fits: list[FitCurve] = []
-    notes: list[str] = []
-    cold = []
+    ambient = _air(initial)
+    findings, fits, notes, cold = list[Finding](), list[FitCurve](), list[str](), list[MotorSignals]()
     for recording, temperature in zip(taken, initial, strict=True):
         if temperature - ambient > _WARM_START:
             difference = f"its motors were {temperature - ambient:.0f} K warmer than in the coldest recording"
@@ -294,6 +279,26 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     air = f", at {ambient:.0f} degC" if warm else ""
     notes.append(f"the motors are assumed to start at air temperature{air}: let them cool before a recording")
     return StageResult(STAGE, tuple(findings), fits=tuple(fits), notes=tuple(notes))
+
+
+def _air(initial: Sequence[float]) -> float:
+    """Temperature of the air [degC], that of the coldest motors at the start of a recording; NaN if unknown.
+
+    Raises:
+        IdentificationError: temperatures that are not degrees Celsius.
+    """
+    known = [temperature for temperature in initial if math.isfinite(temperature)]
+    ambient = min(known, default=math.nan)
+    impossible = [temperature for temperature in known if not _COLDEST <= temperature <= _HOTTEST]
+    impossible += [ambient] if ambient > _WARMEST_AIR else []
+    if impossible:
+        raise IdentificationError(
+            "motor temperatures",
+            got=f"{impossible[0]:.4g} at the start",
+            expected=f"degrees Celsius, {_COLDEST:g} to {_WARMEST_AIR:g} of motors as cold as the air",
+            remedy="convert them if they are in kelvin or degrees Fahrenheit; otherwise let the motors cool first",
+        )
+    return ambient
 
 
 def _armature(parts: Sequence[MotorSignals], k: int, robot: Robot) -> Armature:
@@ -351,7 +356,7 @@ def _at_reference(fitted: Estimate, cold: tuple[float, float] | None, at_ambient
     if cold is not None:
         value, error = cold[0] / at_ambient, cold[1] / at_ambient
     error = math.hypot(error, air * value)
-    return judge(Unknown(fitted.name, fitted.unit, low=0.0), value, error, _HALF_WIDTH * error)
+    return judge(Unknown(fitted.name, fitted.unit, low=0.0), value, error, NORMAL * error)
 
 
 def _initial_temperature(part: MotorSignals) -> float:
