@@ -286,8 +286,9 @@ class ArmModel(MadeOfArguments):
             )
         if end != steps.DONE:
             raise InputError(f"{drive} [{done}]", **_FAILURES[end])
-        parts = *(states[:, :, k] for k in range(5)), *(means[:, :, k] for k in range(3))
-        return ArmMotion(*parts, end=_state(columns))
+        position, speed, bristle, winding, housing = states.transpose(2, 0, 1)
+        current_of, driving, resisting = means.transpose(2, 0, 1)
+        return ArmMotion(position, speed, bristle, winding, housing, current_of, driving, resisting, _state(columns))
 
     def _columns(self, state: ArmState) -> Vector:
         """Check a state and return it as an array (n, 5) for the steps."""

@@ -21,7 +21,7 @@ from youbot_dynamics.dynamics.tree import Layout, Tree, inverse_dynamics_rows
 
 QUANTITIES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 _UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m2",) * 6)
-_INERTIAS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+_INERTIAS = tuple(zip(*np.triu_indices(3), strict=True))
 OF_BODY = len(QUANTITIES)
 
 _ROUNDING = 1e-9  # share of a column in a combination below which it is a rounding error

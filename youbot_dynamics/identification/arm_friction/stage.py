@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,39 +46,30 @@ _MOST_FRICTION = 3.0
 _LEAST_EXPLAINED = 0.9  # share of a joint's torques below which the bodies are suspect; 0.94 to 0.99 on real arms
 
 
-@dataclass(frozen=True, eq=False)
-class _ArmPart:
-    """Arm data of one recording."""
-
-    arm: RecordedArm | None  # readings, None if they cannot be used
-    refusal: Reason | None  # why they cannot be used, None if they can
-
-
-def extract(opened: Opened, robot: Robot) -> _ArmPart:
-    """Readings of one recording; none if the arm was at rest, so that drives of the base cost no memory.
+def extract(opened: Opened, robot: Robot) -> RecordedArm | Reason:
+    """Readings of one recording, or why they cannot be used: drives of the base alone cost no memory.
 
     Raises:
         RecordingError: no states of the arm, or angles that cannot be radians.
         IdentificationError: stamps that decrease.
     """
     arm = recorded_arm(opened.bag(), robot, opened.options.topics, opened.number)
-    reason = arm.refusal()
-    return _ArmPart(None if reason else arm, reason)
+    return arm.refusal() or arm
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Friction and bodies from all recordings in which the arm moved."""
     names = tuple(f"joint_{k + 1}" for k in range(len(robot.driver.arm_joints)))
-    notes = [f"{recording.name}: {recording.part.refusal.text}" for recording in taken if recording.part.arm is None]
-    usable = [recording for recording in taken if recording.part.arm is not None]
+    notes = [f"{one.name}: {one.part.text}" for one in taken if isinstance(one.part, Reason)]
+    usable = [recording for recording in taken if isinstance(recording.part, RecordedArm)]
     if not usable:
-        reason = taken[0].part.refusal
+        reason = taken[0].part
         return StageResult(
             STAGE, tuple(finding for name in names for finding in _refused(name, reason)), missing=reason.text
         )
-    used, left_out = within_an_hour(usable, lambda part: part.arm.signals.time)
+    used, left_out = within_an_hour(usable, lambda part: part.signals.time)
     notes += left_out
-    signals = [recording.part.arm.signals for recording in used]
+    signals = [recording.part.signals for recording in used]
     identification = identify_arm_friction(signals, ArmFrictionModel(names, robot.arm.model().tree))
     findings: list[Finding] = []
     for k, name in enumerate(names):
@@ -91,7 +82,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         for estimate in (bristles.sigma0, bristles.sigma1):
             details = {"reversals": float(bristles.reversals)}
             findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, bristles.reversals, "", details))
-        findings += _torque_delay([recording.part.arm for recording in used], k, name)
+        findings += _torque_delay([recording.part for recording in used], k, name)
     findings += [
         Finding(FINDINGS.row(estimate.name), estimate, 0 if identification.fit is None else identification.fit.rows)
         for estimate in identification.inertial
@@ -266,7 +257,7 @@ def _curves(identification: ArmFriction) -> tuple[FitCurve, ...]:
 
 
 def _warnings(recording: Taken) -> list[str]:
-    arm: RecordedArm = recording.part.arm
+    arm: RecordedArm = recording.part
     warnings = []
     if arm.left_out:
         warnings.append(

@@ -277,9 +277,7 @@ class RollerCalibration:
     """Geometry and phases."""
 
     calibration: Calibration  # the geometry
-    # Phases at the wheel counts of the newest recording; None if they could not be estimated.
-    phases: RollerPhaseFit | None
-    reason: str = ""  # why they could not be estimated, "" otherwise
+    phases: RollerPhaseFit | str  # at the wheel counts of the newest recording, or why they could not be estimated
 
 
 def calibrate_with_rollers(
@@ -296,17 +294,16 @@ def calibrate_with_rollers(
     """
     calibration = calibrate(recordings, wheels.base)
     if not wheels.base.all_forward:
-        return RollerCalibration(calibration, None, NO_PHASES)
-    fits, reason = _phases(recordings, calibration, wheels)
-    if not any(fit is not None and fit.identified for fit in fits):
-        return RollerCalibration(calibration, fits[-1], reason)
+        return RollerCalibration(calibration, NO_PHASES)
+    fits = _phases(recordings, calibration, wheels)
+    if not any(isinstance(fit, RollerPhaseFit) and fit.identified for fit in fits):
+        return RollerCalibration(calibration, fits[-1])
     smooth = [
-        signals if fit is None or not fit.identified else without_ripple(signals, fit.wheels, weights)
+        signals if isinstance(fit, str) or not fit.identified else without_ripple(signals, fit.wheels, weights)
         for signals, fit in zip(recordings, fits, strict=True)
     ]
     refined = calibrate(smooth, wheels.base)
-    fits, reason = _phases(recordings, refined, wheels)
-    return RollerCalibration(refined, fits[-1], reason)
+    return RollerCalibration(refined, _phases(recordings, refined, wheels)[-1])
 
 
 def without_ripple(
@@ -326,10 +323,9 @@ def without_ripple(
 
 def _phases(
     recordings: Sequence[CalibrationSignals], calibration: Calibration, wheels: RollingWheels
-) -> tuple[list[RollerPhaseFit | None], str]:
-    """Phases in each recording (None if they could not be estimated), and the reason for the newest."""
-    fits: list[RollerPhaseFit | None] = []
-    reason = ""
+) -> list[RollerPhaseFit | str]:
+    """Phases in each recording, or why they could not be estimated."""
+    fits: list[RollerPhaseFit | str] = []
     nominal = RollingWheels(calibration.base, wheels.rollers, wheels.depth)
     for signals, offset in zip(recordings, calibration.offsets.tolist(), strict=True):
         try:
@@ -339,8 +335,6 @@ def _phases(
             poses = np.column_stack([signals.poses[:, :2] - planar.turned(calibration.sensor[:2], yaw), yaw])
             base_signals = CalibrationSignals(times, angles, signals.pose_time - offset, poses)
             fits.append(fit_roller_phases(base_signals, nominal))
-            reason = ""
         except YoubotDynamicsError as error:
-            fits.append(None)
-            reason = str(error)
-    return fits, reason
+            fits.append(str(error))
+    return fits

@@ -69,8 +69,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     findings = geometry_findings(fitted.calibration, geometry, samples)
     if own:
         findings = [finding.refused(_OWN_POSES) for finding in findings]
-    if fitted.phases is None:
-        notes.append(f"roller phases: {fitted.reason}")
+    if isinstance(fitted.phases, str):
+        notes.append(f"roller phases: {fitted.phases}")
     else:
         phases = _roller_findings(fitted.phases, len(used[-1].wheel_time))
         findings += [finding.refused(_OWN_POSES) for finding in phases] if own else phases

@@ -89,19 +89,20 @@ class DelayEstimate(Estimate):
 
     def with_effective(self, one: Estimate) -> DelayEstimate:
         """The same with another effective delay."""
-        own = {"value": one.value, "standard_error": one.standard_error, "interval": one.interval}
-        return replace(self, **own, reason=one.reason)
+        return replace(
+            self, value=one.value, standard_error=one.standard_error, interval=one.interval, reason=one.reason
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class _Channel:
     """Readings of one channel, and the command that moved it."""
 
-    command: HeldCommand
-    friction: HeldCommand | None  # expected at each command, None if unknown
     time: Vector  # (m,) [s]
     motion: Vector  # (m,)
     longest: float  # largest delay considered [s]
+    command: HeldCommand
+    friction: HeldCommand | None = None  # expected at each command, None if unknown
 
     @property
     def centred(self) -> Vector:
@@ -144,10 +145,6 @@ def estimate_delay(
     lag where the command jumps, by 0.3 lags for a step; there the sum takes its place. A constant offset between the
     clocks of command and motion adds to the dead time; data that travel in one direction cannot separate the two.
 
-    Document 003 fits dX - int(dV) = V dtzap instead. Its left side is zero for any delay (D-003-4), its positions are
-    in the fixed frame but its velocities in the body frame (D-003-3), its sum starts one sample late (D-003-5), and
-    metres and radians share one unweighted sum (D-003-6).
-
     Args:
         command_time: (n,) when each command was sent [s], increasing.
         command: (n, k) or (n,) commanded velocity of each channel [unit/s]; NaN in rows that lack it.
@@ -174,7 +171,7 @@ def estimate_delay(
         >>> round(x.value, 2), x.verdict
         (0.19, 'identified')
 
-    Source: systems 32, 33; document 003.
+    Source: systems 32, 33; document 003, whose estimate cannot be: D-003-3 to D-003-6.
     """
     if not isinstance(measured_is, str) or measured_is not in ("velocity", "position"):
         raise InputError("measured_is", got=excerpt(measured_is), expected="'velocity' or 'position'")
@@ -208,12 +205,9 @@ def estimate_delay(
     estimates = []
     for k, name in enumerate(names):
         rows, used = valid[k], inside[k] & _plausible(stamps, motions[:, k])
-        command, held_friction = (
-            None if table is None else HeldCommand.beside(sent[rows], table[rows, k], stamps[used], measured_is)
-            for table in (commands, friction_table)
-        )
-        assert command is not None
-        channel = _Channel(command, held_friction, stamps[used], motions[used, k], longest)
+        tables = (table for table in (commands, friction_table) if table is not None)
+        held = [HeldCommand.beside(sent[rows], table[rows, k], stamps[used], measured_is) for table in tables]
+        channel = _Channel(stamps[used], motions[used, k], longest, *held)
         estimates.append(_estimate_channel(name, channel, model == "fopdt"))
     return tuple(estimates)
 
@@ -410,7 +404,7 @@ def stopping(
     """
     if len(time) < _FEWEST or np.count_nonzero(np.isfinite(commanded)) < _FEWEST:
         return None
-    channel = _Channel(HeldCommand.beside(sent, commanded, time, measured_is), None, time, motion, longest)
+    channel = _Channel(time, motion, longest, HeldCommand.beside(sent, commanded, time, measured_is))
     centred = channel.centred
     most = max(channel.explained(centred, shift) for shift in np.arange(-LEAD, longest, 2.0 * _GRID).tolist())
     after = _stop_after(channel, centred, _STOPS * (float(centred @ centred) - max(0.0, most)))
