@@ -458,8 +458,7 @@ def advancing(time: Vector, table: Vector) -> Indices:
 
 def _first_of_each(time: Vector) -> NDArray[np.bool_]:
     """Whether each of some times (s,) differs from the one before: two publishers may send every reading twice."""
-    first: NDArray[np.bool_] = np.diff(time, prepend=-np.inf) != 0.0
-    return first
+    return np.asarray(np.diff(time, prepend=-np.inf) != 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,7 @@ Source: system 20.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,7 +46,7 @@ def inertial_parameters(tree: Tree) -> Vector:
 
 def with_inertial_parameters(tree: Tree, parameters: Vector) -> Tree:
     """The same joints with other inertial parameters (p,), p = 10 n + nv, not checked: they may be unphysical."""
-    return dataclasses.replace(tree, layout=_layout_with(tree, parameters))
+    return replace(tree, layout=_layout_with(tree, parameters))
 
 
 def _layout_with(tree: Tree, parameters: Vector) -> Layout:

@@ -45,8 +45,7 @@ class HalfWindows:
         median_count = float(np.median(self.count)) if len(self.count) else 0.0
         mean_position: Vector = self.moment / self.count
         full = (self.count >= max(2.0, 0.5 * median_count)) & (np.abs(mean_position - 0.5) < 0.2)
-        adjacent: Flags = full[:-1] & full[1:] & (np.diff(self.number) == 1)
-        return adjacent
+        return np.asarray(full[:-1] & full[1:] & (np.diff(self.number) == 1))
 
     @property
     def time(self) -> Vector:
@@ -57,8 +56,7 @@ class HalfWindows:
         """Mean (k - 1, n) with triangular weight, of sums (2, k, n)."""
         total, moment = sums
         weight = self.moment[:-1] + self.count[1:] - self.moment[1:]
-        mean: Vector = (moment[:-1] + total[1:] - moment[1:]) / weight[:, None]
-        return mean
+        return np.asarray((moment[:-1] + total[1:] - moment[1:]) / weight[:, None])
 
     def rate(self, sums: Vector) -> Vector:
         """Mean derivative (k - 1, n) in time with the same triangular weight, of sums (2, k, n)."""

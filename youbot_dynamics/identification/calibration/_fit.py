@@ -274,8 +274,7 @@ def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vec
     inverse = np.linalg.inv(normal[:, :-1] + damping)
 
     def block_weights(piece: Rows) -> Vector:
-        weights: Vector = linear_fit.weights[np.searchsorted(sums.keys, piece.keys())]
-        return weights
+        return np.asarray(linear_fit.weights[np.searchsorted(sums.keys, piece.keys())])
 
     return linear_fit, inverse @ normal[:, -1], inverse, block_weights
 

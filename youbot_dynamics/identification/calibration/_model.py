@@ -95,8 +95,7 @@ class Windows:
     @property
     def middles(self) -> Vector:
         """Mean times (w,) of the poses of each window [s]."""
-        means: Vector = self.sums(self.signals.pose_time[self.rows]) / self.counts
-        return means
+        return np.asarray(self.sums(self.signals.pose_time[self.rows]) / self.counts)
 
     def sums(self, values: Vector) -> Vector:
         """Sums (w, ...) of values (m, ...) over the windows."""
@@ -138,8 +137,7 @@ def _rotations(signals: CalibrationSignals, times: Vector) -> Vector:
     """Turns (m, n) [rad] of the wheels from their first reading to times (m,) [s], extrapolated beyond the ends."""
     index, share = _intervals(signals.wheel_time, times)
     angles = signals.wheel_angles
-    turns: Vector = angles[index] + share[:, None] * (angles[index + 1] - angles[index]) - angles[0]
-    return turns
+    return np.asarray(angles[index] + share[:, None] * (angles[index + 1] - angles[index]) - angles[0])
 
 
 def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vector:
@@ -149,8 +147,7 @@ def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vec
     """
     rolling = base.inverse_matrix * base.radii[:, None]
     slip_projection = np.eye(len(base.radii)) - rolling @ np.linalg.pinv(rolling)
-    slips: Vector = _rotations(signals, times) @ (slip_projection * (base.radii / np.mean(base.radii))).T
-    return slips
+    return np.asarray(_rotations(signals, times) @ (slip_projection * (base.radii / np.mean(base.radii))).T)
 
 
 def motions(windows: Windows, base: MecanumBase, offset: float) -> Vector:
@@ -259,8 +256,7 @@ def odometry_errors(
     rolled = _displacements(tracked(signals, base, times, sensor, smoothing), starts, ends, float(sensor[2]))
     errors = rolled - _displacements(measured, starts, ends, float(sensor[2]))
     errors[:, 2] = wrapped(errors[:, 2])
-    moving: Vector = errors[np.max(np.abs(rolled), axis=1) > MOVING]
-    return moving
+    return np.asarray(errors[np.max(np.abs(rolled), axis=1) > MOVING])
 
 
 def _displacements(poses: Vector, starts: Indices, ends: Indices, yaw: float) -> Vector:

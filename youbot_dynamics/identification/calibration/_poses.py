@@ -58,8 +58,7 @@ class CalibrationSignals:
         """Intervals (s - 1,) between two wheel readings in which the motion is unknown."""
         spans = np.diff(self.wheel_time)
         speed = np.max(np.abs(np.diff(self.wheel_angles, axis=0)), axis=1) / spans
-        gaps: NDArray[np.bool_] = (spans > _GAP * np.median(spans)) | (speed > _FAST * np.quantile(speed, 0.99))
-        return gaps
+        return np.asarray((spans > _GAP * np.median(spans)) | (speed > _FAST * np.quantile(speed, 0.99)))
 
 
 def calibration_signals(

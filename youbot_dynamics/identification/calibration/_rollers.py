@@ -152,8 +152,7 @@ class _Pieces:
     def sums(self, values: Vector) -> Vector:
         """Sums (p, ...) over the pieces of values (m - 1, ...) of the steps."""
         total = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
-        sums: Vector = total[self.last] - total[self.first]
-        return sums
+        return np.asarray(total[self.last] - total[self.first])
 
 
 class _WheelFit:

@@ -248,8 +248,7 @@ def _check_order(name: str, times: Vector) -> None:
 def _plausible(time: Vector, values: Vector) -> Flags:
     """Rows (n,) whose time and value are finite numbers of a plausible size."""
     with np.errstate(invalid="ignore"):
-        plausible: Flags = np.isfinite(time) & (np.abs(values) < _LARGEST_VALUE)
-    return plausible
+        return np.asarray(np.isfinite(time) & (np.abs(values) < _LARGEST_VALUE))
 
 
 def _estimate_channel(name: str, channel: _Channel, separate: bool) -> DelayEstimate:
@@ -368,8 +367,7 @@ def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand |
     table = np.column_stack([columns, *(friction.held(query - lag) for lag in _FRICTION_LAGS)])
     norms = np.linalg.norm(table, axis=0)
     table = table[:, norms > 0.0] / norms[norms > 0.0]
-    cleaned: Vector = residual - table @ np.linalg.lstsq(table, residual, rcond=None)[0]
-    return cleaned
+    return np.asarray(residual - table @ np.linalg.lstsq(table, residual, rcond=None)[0])
 
 
 def _stop_after(channel: _Channel, centred: Vector, enough: float) -> float:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -140,7 +139,7 @@ def _pieces_without_gaps(signals: MotionSignals) -> list[MotionSignals]:
         if sent[-1] - sent[0] < _SHORTEST_PIECE or np.count_nonzero(inside) < _FEWEST:
             continue
         pieces.append(
-            dataclasses.replace(
+            replace(
                 signals,
                 command_time=sent,
                 command=signals.command[begin:end],
@@ -206,12 +205,12 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
 def _changed(delay: DelayEstimate, change: Callable[[Estimate], Estimate]) -> DelayEstimate:
     """The delay of a channel with its dead time changed as the whole; its lag is not."""
     dead_time = delay.dead_time and change(delay.dead_time)
-    return dataclasses.replace(delay.with_effective(change(delay.effective)), dead_time=dead_time)
+    return replace(delay.with_effective(change(delay.effective)), dead_time=dead_time)
 
 
 def _later(one: Estimate, by: float) -> Estimate:
     """An estimate later by a time [s]."""
-    return dataclasses.replace(one, value=one.value + by, interval=(one.interval[0] + by, one.interval[1] + by))
+    return replace(one, value=one.value + by, interval=(one.interval[0] + by, one.interval[1] + by))
 
 
 def _or_later(one: Estimate, by: float) -> Estimate:

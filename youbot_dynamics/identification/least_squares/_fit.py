@@ -76,8 +76,7 @@ class ScaledModel:
 
     def _total(self, weights: Vector) -> Vector:
         """Weighted sum (q, q + 1) of the products over the blocks, weights (k,)."""
-        total: Vector = np.tensordot(weights, self.products, 1)
-        return total
+        return np.asarray(np.tensordot(weights, self.products, 1))
 
     def solve(self, weights: Vector) -> Solution:
         """Solve the weighted equations, weights (k,); undetermined directions stay 0."""
@@ -87,8 +86,7 @@ class ScaledModel:
     def residual_power(self, values: Vector) -> Vector:
         """|H p - b|^2 of each block (k,) for scaled values (q,)."""
         against = np.append(-values, 1.0)
-        power: Vector = np.maximum(self.squares @ against @ against, 0.0)
-        return power
+        return np.asarray(np.maximum(self.squares @ against @ against, 0.0))
 
     def robust_weights(self) -> Vector:
         """Weights (k,): 1 up to 3 times the median residual of the blocks, then its inverse square; iterated."""
@@ -245,8 +243,7 @@ class Fit(verdict.ByName):
     def band(self, table: Vector) -> Vector:
         """Half-width (r,) of the 95 % band of table (r, p) @ values; undetermined unknowns add nothing to it."""
         variance = np.einsum("ri,ij,rj->r", table, np.nan_to_num(self.covariance), table)
-        half_width: Vector = self.half_width(1.0) * np.sqrt(np.maximum(variance, 0.0))
-        return half_width
+        return np.asarray(self.half_width(1.0) * np.sqrt(np.maximum(variance, 0.0)))
 
     def combination(self, matrix: ArrayLike, unknowns: Sequence[Unknown]) -> tuple[Estimate, ...]:
         """Estimates of m linear combinations, matrix (m, p) @ values, with their own intervals and verdicts.
@@ -408,5 +405,4 @@ def correlation(covariance: Vector) -> Vector:
     """Correlation matrix (p, p) of a covariance (p, p); NaN where a variance is not finite."""
     with np.errstate(invalid="ignore", divide="ignore"):
         errors = np.sqrt(np.diag(covariance))
-        matrix: Vector = covariance / np.outer(errors, errors)
-    return matrix
+        return np.asarray(covariance / np.outer(errors, errors))

@@ -137,8 +137,7 @@ class Within:
     def widened(self) -> Vector:
         """Covariance (p, p) with the scatter between recordings."""
         wider = np.array([self.widening_of(row) for row in np.eye(len(self.covariance))])
-        covariance: Vector = self.covariance * np.outer(wider, wider)
-        return covariance
+        return np.asarray(self.covariance * np.outer(wider, wider))
 
     def widening_of(self, row: Vector) -> float:
         """Factor on the error of row (p,) @ values for the scatter between recordings, see `widening`."""

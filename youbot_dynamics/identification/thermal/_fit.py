@@ -11,10 +11,9 @@ Source: systems 1, 2, 5.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -197,7 +196,7 @@ class HeatRun:
         """
         model = self.rises(values, coefficient)
         air = self.first() if self.ambient is None else self.ambient
-        warmer = dataclasses.replace(self, ambient=air + _AIR).rises(values, coefficient)
+        warmer = replace(self, ambient=air + _AIR).rises(values, coefficient)
         read_times = self.read_times()
         drift = _DRIFT * (self.time - read_times.min()) / math.sqrt(float(np.ptp(read_times)) or 1.0)
         late = np.column_stack([np.interp(self.time - _LAG, self.time, column) for column in model.T])
@@ -218,7 +217,7 @@ class HeatRun:
             return part
 
         winding, housing = (selected(column) for column in self._readings.T)
-        return dataclasses.replace(self, winding=winding, housing=housing)
+        return replace(self, winding=winding, housing=housing)
 
     def spread(self) -> Vector:
         """Each reading (m,) minus the mean of its column [K], in the order of `misfit`."""
@@ -268,7 +267,7 @@ def identify_heat(
     if not runs:
         return _refused_heat(_NO_TEMPERATURE, coefficient)
     peak = max(float(np.max(np.abs(run.current))) for run in runs) or 1.0
-    runs = [dataclasses.replace(run, current=run.current / peak) for run in runs]
+    runs = [replace(run, current=run.current / peak) for run in runs]
     largest_rise = max(float(np.max(np.abs(run.spread()))) for run in runs) or 1.0
     starts = [np.log([spread * largest_rise / _START[0], *_START]) for spread in _START_FACTORS]
     try:
@@ -348,7 +347,7 @@ def _model_changes(runs: Sequence[HeatRun], coefficient: float, logs: Vector, fi
         lag = float(late.values[-1])
         if lag > max(SIGNIFICANT * with_lag["lag"].standard_error, _LAG):
             changes.append((Reason(Kind.OTHER_EXPLANATION, _LATE.format(lag=lag)), late.values[:-1] - logs))
-        trending = [dataclasses.replace(run, trend=True) for run in runs]
+        trending = [replace(run, trend=True) for run in runs]
         drifting, with_trend, _ = _solve(trending, coefficient, [logs])
     except IdentificationError:  # too short for one more unknown
         return changes

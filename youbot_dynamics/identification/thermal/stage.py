@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,8 +156,7 @@ def _without_gap(moments: Vector, time: Vector) -> NDArray[np.bool_]:
     after = np.clip(np.searchsorted(time, moments), 1, len(time) - 1)
     inside = (moments >= time[0]) & (moments <= time[-1])
     longest = max(_GAP, _MISSING * float(np.median(np.diff(time))))
-    gapless: NDArray[np.bool_] = inside & (time[after] - time[after - 1] < longest)
-    return gapless
+    return np.asarray(inside & (time[after] - time[after - 1] < longest))
 
 
 def _interpolated(moments: Vector, time: Vector, values: Vector) -> Vector:
@@ -251,9 +249,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             winding = _at_reference(
                 winding, resistance, at_ambient, 0.0 if math.isfinite(ambient) else coefficient * _AIR_RANGE
             )
-            armature = dataclasses.replace(armature, resistance=winding)
+            armature = replace(armature, resistance=winding)
         rows, explained = 0 if armature.fit is None else armature.fit.rows, {"explained": armature.explained}
-        constant = dataclasses.replace(armature.constant, name="torque_constant", unit="N m/A")  # the same as V s/rad
+        constant = replace(armature.constant, name="torque_constant", unit="N m/A")  # the same as V s/rad
         for estimate in (armature.resistance, constant):
             findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, rows, "", explained))
         heat = identify_heat(runs, coefficient=coefficient / at_ambient, resistance=resistance)
