@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.reading import find_topic, times_of
@@ -108,8 +108,8 @@ def error_statistics(errors: ArrayLike) -> ErrorStatistics:
     return ErrorStatistics(
         mean=values.mean(axis=0),
         deviation=values.std(axis=0),
-        position_rmse=float(np.sqrt(np.mean(distance**2))),
-        heading_rmse=float(np.sqrt(np.mean(values[:, 2] ** 2))),
+        position_rmse=rms(distance),
+        heading_rmse=rms(values[:, 2]),
         position_worst=float(distance.max()),
     )
 

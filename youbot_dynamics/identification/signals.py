@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Indices, Vector, array
+from youbot_dynamics.arrays import Indices, Vector, array, usual_step
 from youbot_dynamics.control.stamp_rhythm import in_rhythm
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
 from youbot_dynamics.identification.least_squares import Kind, Reason
@@ -120,8 +120,8 @@ class HeldCommand:
     @classmethod
     def beside(cls, times: Vector, values: Vector, stamps: Vector, measured_is: str) -> HeldCommand:
         """Command (n,) where it is known, beside a motion read at `stamps` (m,) [s]; a speed is a mean over a step."""
-        known, of_speeds = np.isfinite(values), measured_is == "velocity" and len(stamps) > 1
-        return cls(times[known], values[known], 0.5 * float(np.median(np.diff(stamps))) if of_speeds else 0.0)
+        known, step = np.isfinite(values), usual_step(stamps, 0.0) if measured_is == "velocity" else 0.0
+        return cls(times[known], values[known], 0.5 * step)
 
     def place(self, query: ArrayLike) -> tuple[NDArray[np.intp], Vector]:
         """Sample (m,) held at each time of `query` (m,), and the time (m,) since it was sent [s].

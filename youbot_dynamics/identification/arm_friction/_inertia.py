@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import OptimizeResult, least_squares
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters, uncertainty
@@ -98,7 +98,7 @@ def _triangular_factor(found: ArmFriction) -> tuple[Vector, Vector]:
         friction = np.zeros((len(row.time), len(PARTS) * len(found.rows)))
         friction[:, len(PARTS) * k : len(PARTS) * (k + 1)] = row.friction()
         residual = row.torque - found.modelled(k)[0]
-        weight = 1.0 / max(float(np.sqrt(np.mean(residual**2))), 1e-3)
+        weight = 1.0 / max(rms(residual), 1e-3)
         stacks.append(weight * np.column_stack([scales[k] * row.body, friction, row.torque + delay * row.slew]))
     upper: Vector = np.linalg.qr(np.vstack(stacks))[1]
     return upper[:, :-1], upper[:, -1]

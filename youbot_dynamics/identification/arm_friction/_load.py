@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.dynamics.lugre import coulomb_under_load
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
@@ -111,5 +111,5 @@ def _prediction_errors(row: JointRows, gear: Vector) -> tuple[float, float]:
             train = piece % 2 == fold
             values = np.linalg.lstsq(table[train] / lengths, target[train], rcond=1e-6)[0]
             prediction_error[~train] = (target - table / lengths @ values)[~train]
-        errors.append(float(np.sqrt(np.mean(prediction_error**2))))
+        errors.append(rms(prediction_error))
     return errors[0], errors[1]

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar, nnls
 
-from youbot_dynamics.arrays import Indices, Vector
+from youbot_dynamics.arrays import Indices, Vector, usual_step
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError
@@ -146,7 +146,7 @@ def _smooth_path(time: Vector, position: Vector, fine_time: Vector) -> Vector:
 
     Without the means, encoder quantisation at high rates would look like motion back and forth.
     """
-    group_size = max(1, round(_POSITION_MEAN / float(np.median(np.diff(time)))))
+    group_size = max(1, round(_POSITION_MEAN / usual_step(time)))
     groups = len(time) // group_size
     middles = time[: groups * group_size].reshape(groups, group_size).mean(axis=1)
     means = position[: groups * group_size].reshape(groups, group_size).mean(axis=1)
@@ -176,7 +176,7 @@ def _friction_torque(signals: ArmSignals, found: ArmFriction, tree: Tree | None,
     row, values = found.rows[joint], found.values
     time = signals.time[index]
     # Smoothed over at most one period of the driver, because the acceleration changes quickly while the bristles bend.
-    group_size = max(1, round(_ACCELERATION_MEAN / float(np.median(np.diff(signals.time)))))
+    group_size = max(1, round(_ACCELERATION_MEAN / usual_step(signals.time)))
     first = max(0, int(index[0]) - 4 * group_size)
     groups = min(len(signals.time) - first, int(index[-1]) - first + 5 * group_size) // group_size
     if groups < _FEWEST:

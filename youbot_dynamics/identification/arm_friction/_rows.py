@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import roots_gegenbauer
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.identification.arm_friction._regressors import (
     UNKNOWN_ROTOR,
@@ -464,4 +464,4 @@ def _determined_bodies(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
 
 def _noise_weight(table: Vector, target: Vector) -> float:
     """1 / residual of a joint fitted alone [1/(N m)], so that a large joint does not dominate a small one."""
-    return 1.0 / max(float(np.sqrt(np.mean(_unexplained(table, target, 1e-6) ** 2))), 1e-3)
+    return 1.0 / max(rms(_unexplained(table, target, 1e-6)), 1e-3)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.arrays import Flags, Vector
+from youbot_dynamics.arrays import Flags, Vector, usual_step
 from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals
 from youbot_dynamics.identification.least_squares import Rows, Unknown
@@ -291,7 +291,7 @@ def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Ro
     base = model.base
     directions, direction_index = np.unique(model.across, axis=0, return_inverse=True)
     sideways = directions @ base.forward_matrix
-    period = float(np.median(np.diff(time[:_RATE_SAMPLES]))) if len(time) > 1 else 0.0
+    period = usual_step(time[:_RATE_SAMPLES], 0.0)
     span = max(HALF_WINDOW, _FEWEST_IN_HALF * period)
     deadband = np.concatenate([np.full(len(base.radii), WHEEL_DEADBAND), np.full(len(directions), ROLLER_DEADBAND)])
     first, last = np.floor(time[[0, -1]] / span) if len(time) else (0.0, -1.0)

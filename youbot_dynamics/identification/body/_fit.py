@@ -20,7 +20,7 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Flags, Vector
+from youbot_dynamics.arrays import Flags, Vector, usual_step
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.body._model import (
@@ -470,9 +470,7 @@ def _largest_acceleration(command: HeldCommand) -> float:
     times = np.arange(command.times[0], command.times[-1], _RAMP_STEP)
     change = np.abs(command.held(times + _ACCELERATION_TIME) - command.held(times))
     # A command that rises every period may have one rise more within this time.
-    return float(np.max(change)) / (
-        _ACCELERATION_TIME + min(float(np.median(np.diff(command.times))), _ACCELERATION_TIME)
-    )
+    return float(np.max(change)) / (_ACCELERATION_TIME + min(usual_step(command.times), _ACCELERATION_TIME))
 
 
 def _clipped(command: HeldCommand, fastest: float) -> HeldCommand:

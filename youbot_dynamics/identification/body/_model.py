@@ -7,7 +7,7 @@ from math import hypot, sqrt
 
 import numpy as np
 
-from youbot_dynamics.arrays import Indices, Vector
+from youbot_dynamics.arrays import Indices, Vector, rms, usual_step
 from youbot_dynamics.identification.delay import (
     BLOCK,
     LEAST_LAG,
@@ -175,7 +175,7 @@ class Fit:
         columns = self.readings.means(np.column_stack([self.readings.time, *paths]))
         scores = np.column_stack([self.readings.blocks(column, residual) for column in columns.T])
         covariance, freedom = covariance_of_scores(columns, scores)
-        hidden = HIDDEN * float(np.sqrt(np.mean(self.readings.means(residual) ** 2)))
+        hidden = HIDDEN * rms(self.readings.means(residual))
         errors = [hypot(float(np.sqrt(covariance[k, k])), hidden / orthogonal_size(columns, k)) for k in range(4)]
         multiple, scale, unknowns = student(freedom), max(abs(gain), 1e-9), self.unknowns
         squares = self.lag**2 + 2.0 * (float(factors[3]) - multiple * errors[3]) / scale
@@ -201,7 +201,7 @@ class Fit:
         Such readings fold the edges of the held command onto the motion. Without a lag a step between two readings
         leaves no trace of its time; a lag damps the first of the folded frequencies, 1 / period.
         """
-        period = float(np.median(np.diff(sent.times)))
+        period = usual_step(sent.times)
         phase = np.exp(2j * np.pi * sent.place(self.readings.at)[1] / period)
         return 0.5 * period * float(np.abs(np.mean(phase))) / hypot(1.0, 2.0 * np.pi * lag / period)
 

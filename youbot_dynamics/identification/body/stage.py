@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from youbot_dynamics.arrays import usual_step
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.body._fit import KINDS, BodyAxis, combined, identify_axis
 from youbot_dynamics.identification.body._mounting import mounting, on_the_base, with_errors
@@ -59,7 +60,7 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
     if wheels:
         signals = base_signals(opened.bag(), robot, chosen)
         time = signals.measured_time
-        stride = max(1, round(_WHEEL_PERIOD / float(np.median(np.diff(time))))) if len(time) > 1 else 1
+        stride = max(1, round(_WHEEL_PERIOD / usual_step(time))) if len(time) > 1 else 1
         used = np.flatnonzero(time <= np.min(signals.command_time, initial=np.inf) + EXCERPT)[::stride]
     else:
         signals = body_signals(opened.bag(), chosen, opened.options.pose_topic)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from youbot_dynamics.arrays import Indices, Vector
+from youbot_dynamics.arrays import Indices, Vector, usual_step
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -250,7 +250,7 @@ def odometry_errors(
     ends = np.searchsorted(times, times + span)
     starts = np.flatnonzero(ends < len(times))
     ends = ends[starts]
-    period = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
+    period = usual_step(times, 0.0)
     valid = np.abs(times[ends] - times[starts] - span) <= 2.0 * period
     starts, ends = starts[valid], ends[valid]
     rolled = _displacements(tracked(signals, base, times, sensor, smoothing), starts, ends, float(sensor[2]))

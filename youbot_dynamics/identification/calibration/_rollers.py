@@ -26,7 +26,7 @@ from math import asinh, hypot, tan
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, usual_step
 from youbot_dynamics.errors import IdentificationError, YoubotDynamicsError
 from youbot_dynamics.identification.calibration._fit import Calibration, calibrate
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
@@ -116,7 +116,7 @@ def _check_counts(times: Vector, angles: Vector) -> None:
     Raises:
         IdentificationError: such angles.
     """
-    period = float(np.median(np.diff(times)))
+    period = usual_step(times)
     rates = np.diff(angles, axis=0) / np.maximum(np.diff(times), period)[:, None]  # some stamps are irregular
     changes = np.abs(np.diff(rates, axis=0)).max(axis=1) * period
     jumps = np.flatnonzero(changes > max(_JUMP, _TIMES_USUAL * float(np.quantile(changes, 0.99))))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time, real
+from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time, real, rms, usual_step
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
@@ -290,7 +290,7 @@ def _estimate_channel(name: str, channel: _Channel, separate: bool) -> DelayEsti
     return replace(
         nothing.with_effective(Estimate(nothing.name, "s", value, error, interval, reason)),
         gain=shift.gain,
-        residual=float(np.sqrt(np.mean(shift.residual**2))),
+        residual=rms(shift.residual),
         dead_time=dead_time,
         lag=lag,
         whiteness=whiteness(time, residual),
@@ -357,7 +357,7 @@ def _not_shown(channel: _Channel, centred: Vector, minima: Sequence[tuple[float,
 
 def negligible_delay(stamps: Vector) -> float:
     """Half-width [s] that suffices for any delay of a motion read at (m,) [s]: a quarter of the period."""
-    return min(0.25 * float(np.median(np.diff(stamps))), _LARGEST)
+    return min(0.25 * usual_step(stamps), _LARGEST)
 
 
 def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand | None, query: Vector) -> Vector:
@@ -380,9 +380,7 @@ def _stop_after(channel: _Channel, centred: Vector, enough: float) -> float:
     gaps = np.diff(command.times)
     usual = float(np.quantile(gaps, 0.95))
     found = 0.0
-    for after in _STOP_TIMES[
-        (_STOP_TIMES < usual) & (_STOP_TIMES > _SEEN * float(np.median(np.diff(channel.time))))
-    ].tolist():
+    for after in _STOP_TIMES[(_STOP_TIMES < usual) & (_STOP_TIMES > _SEEN * usual_step(channel.time))].tolist():
         early = np.flatnonzero(gaps > after)
         times = np.insert(command.times, early + 1, command.times[early] + after)
         ending = HeldCommand(times, np.insert(command.values, early + 1, 0.0), command.half_window)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Indices, Vector
+from youbot_dynamics.arrays import Indices, Vector, rms, usual_step
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.identification.delay._reasons import FASTER, NEGATIVE, NO_RESPONSE
 from youbot_dynamics.identification.least_squares import (
@@ -179,14 +179,14 @@ def fit_fopdt(
     dead_time, lag, settled = search.best()
     _, residual, _ = search.linearised(dead_time, lag)
     # Lags much shorter than the hold time of the command have hardly any effect; use the slopes of a longer lag.
-    slope_lag = max(lag, 0.5 * float(np.median(np.diff(command.times))))
+    slope_lag = max(lag, 0.5 * usual_step(command.times))
     slopes, linear_residual, _ = search.linearised(dead_time + lag - slope_lag, slope_lag)
     covariance, freedom = search.covariance(slopes, linear_residual)
     known = bool(np.all(np.isfinite(covariance)))
     if not (known and settled):
         reason = unsettled(f"{_BUDGET} evaluations") if known else NO_RESPONSE
         return *refused(reason, dead_time, lag), residual
-    hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
+    hidden = hypot(_HIDDEN_NOISE * rms(residual), _HIDDEN_FRICTION * rms(search.friction_at(dead_time, lag)))
     covariance = covariance[-2:, -2:] + np.diag([(hidden / orthogonal_size(slopes, k)) ** 2 for k in (-2, -1)])
     q = 0.5 * lag**2
     if lag < 1.001 * LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
@@ -222,15 +222,11 @@ def _orders(search: _Search, dead_time: float, lag: float, hidden: float) -> tup
     return tuple(_Order(order, -order * delay, -order * q) for order in (nearest, low, high))
 
 
-def _rms(signal: Vector) -> float:
-    return float(np.sqrt(np.mean(signal**2)))
-
-
 def orthogonal_size(columns: Vector, k: int) -> float:
     """RMS of the part of column k of (m, p) that no other column explains."""
     regressors = np.delete(columns, k, axis=1)
     own = columns[:, k] - regressors @ np.linalg.lstsq(regressors, columns[:, k], rcond=None)[0]
-    return max(_rms(own), 1e-300)
+    return max(rms(own), 1e-300)
 
 
 class _Search:

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from youbot_dynamics.arrays import usual_step
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.delay._estimator import DelayEstimate, combine, estimate_delay
 from youbot_dynamics.identification.finding import CASES, Finding, FitCurve, Row, StageResult, Table
@@ -79,7 +80,7 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
     untold: dict[str, float] = {}
     if opened.log is not None and channel_log:
         known = {name: opened.log.time[np.isfinite(opened.log.command[name])] for name in signals.channels}
-        halves = {name: 0.5 * float(np.median(np.diff(times))) for name, times in known.items() if len(times) > 1}
+        halves = {name: 0.5 * usual_step(times) for name, times in known.items() if len(times) > 1}
         told = opened.log.commands_are
         untold = {name: half for name, half in halves.items() if name not in told}
         sampled = {name: half for name, half in halves.items() if told.get(name) == "sampled"}

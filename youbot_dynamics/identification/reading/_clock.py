@@ -8,7 +8,7 @@ from math import isfinite, nan, sqrt
 
 import numpy as np
 
-from youbot_dynamics.arrays import Flags, Vector
+from youbot_dynamics.arrays import Flags, Vector, usual_step
 from youbot_dynamics.identification.least_squares import NORMAL
 
 _ROUNDING = 0.01  # [s] by which stamps of a synchronised clock may be later than the reception
@@ -219,7 +219,7 @@ def _lasting(late: Vector, times: Vector, stamps: Vector, places: list[int]) -> 
     returns to its old value.
     """
     lows = [float(np.min(part)) for part in np.split(late, places)]
-    steps, period = np.diff(stamps), float(np.median(np.diff(stamps)))
+    steps, period = np.diff(stamps), usual_step(stamps)
     kept = []
     for k, place in enumerate(places):
         size = lows[k + 1] - lows[k]

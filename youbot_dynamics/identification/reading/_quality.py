@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.errors import RecordingError, YoubotDynamicsError
 from youbot_dynamics.identification.reading._clock import check_clock
 from youbot_dynamics.identification.reading._opened import (
@@ -222,7 +222,7 @@ def _correlations(commands: JointSeries, wheels: JointSeries, position_sign: Vec
 def _power(speeds: Vector) -> float:
     """Root mean square of speeds (n, 4) without a few outliers; NaN if there are none."""
     sound = np.abs(speeds[np.isfinite(speeds)])
-    return float(np.sqrt(np.mean(sound[sound <= np.percentile(sound, 99)] ** 2))) if sound.size else np.nan
+    return rms(sound[sound <= np.percentile(sound, 99)]) if sound.size else np.nan
 
 
 def _of_units(states: JointSeries, position_sign: Vector, velocity_sign: Vector) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, read_only
+from youbot_dynamics.arrays import Vector, array, read_only, usual_step
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.delay import LaggedCommand
 from youbot_dynamics.identification.signals import HeldCommand, advancing, stream_gaps
@@ -49,7 +49,7 @@ class DriveSignals:
         0 where messages of the stream are missing, for example a damaged second of a bag.
         """
         known = np.ones(len(self.stamps) - span)
-        period = float(np.median(np.diff(self.sent)))
+        period = usual_step(self.sent)
         for gap in stream_gaps(self.sent):
             begin, end = self.sent[gap] + period, self.sent[gap + 1] + _MEMORY
             known[(self.stamps[span:] > begin) & (self.stamps[:-span] < end)] = 0.0
@@ -93,7 +93,7 @@ def lagged_positions(drive: DriveSignals, twists: Vector, dead_times: Vector, la
 
 def span_of(drive: DriveSignals) -> int:
     """Readings within `_SPAN`."""
-    return max(1, round(_SPAN / float(np.median(np.diff(drive.stamps)))))
+    return max(1, round(_SPAN / usual_step(drive.stamps)))
 
 
 def has_enough_data(drive: DriveSignals) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import Vector, array, rms
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.thermal_motor import heat_history
 from youbot_dynamics.errors import IdentificationError, InputError
@@ -296,7 +296,7 @@ def identify_heat(
     covariance += sum((np.outer(change, change) for _, change in changes), np.zeros_like(covariance))
     constants = _constants(fit, covariance, logs_in_ampere, resistance, unidentified)
     disagreeing = tuple(name for name, gap in zip(_NAMES, gaps, strict=True) if gap > 0.0)
-    residual = float(np.sqrt(np.mean(residuals**2)))
+    residual = rms(residuals)
     return Heat(tuple(ratios), constants, residual, values, coefficient, disagreeing)
 
 

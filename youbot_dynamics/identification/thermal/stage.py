@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, usual_step
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.arm_friction import EffortScale, recorded_effort_scale
 from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table
@@ -108,7 +108,7 @@ def _electric(
     times, first = np.unique(voltage[0], return_index=True)  # two publishers may send every reading twice
     volts = voltage[1][first]
     # Speeds from the angles at the middles between voltages, so that their mean covers the whole time without gaps.
-    interval, step = float(np.median(np.diff(times))) if len(times) > 1 else 2.0 * MEAN, float(np.median(np.diff(time)))
+    interval, step = usual_step(times, 2.0 * MEAN), usual_step(time)
     # Of slow readings the speed at each voltage by differences of fourth order; those of second order are 7 % too small
     # where a joint turns back within eight readings.
     half = max(step, 0.5 * _SLOW) if interval > _SLOW else 0.5 * interval
@@ -155,7 +155,7 @@ def _without_gap(moments: Vector, time: Vector) -> NDArray[np.bool_]:
     """Flags (b,) of `moments` (b,) between two times of `time` (m,) without a gap."""
     after = np.clip(np.searchsorted(time, moments), 1, len(time) - 1)
     inside = (moments >= time[0]) & (moments <= time[-1])
-    longest = max(_GAP, _MISSING * float(np.median(np.diff(time))))
+    longest = max(_GAP, _MISSING * usual_step(time))
     return np.asarray(inside & (time[after] - time[after - 1] < longest))
 
 
