@@ -19,9 +19,8 @@ Source: document 002 A.4, A.5; D-002-9, D-002-10.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -220,4 +219,4 @@ def with_load(tree: Tree, body: int | str, load: Load) -> Tree:
     masses[i] += load.mass
     moments[i] += load.mass * load.centre_of_mass
     inertias[i] += inertia_about(load.inertia, load.mass, load.centre_of_mass)
-    return dataclasses.replace(tree, layout=layout._replace(masses=masses, first_moments=moments, inertias=inertias))
+    return replace(tree, layout=layout._replace(masses=masses, first_moments=moments, inertias=inertias))
