@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from _page import with_part, write
 
 from youbot_dynamics.identification.finding import Row
 from youbot_dynamics.identification.stages import STAGES, stage_of
@@ -30,11 +31,8 @@ def _tables() -> Iterator[str]:
 
 def page() -> str:
     """The whole page: what is written by hand, and the tables."""
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    return before + BEGIN + "".join(_tables()) + "\n" + END + rest.split(END)[1]
+    return with_part(PAGE, BEGIN, "".join(_tables()), END)
 
 
 if __name__ == "__main__":
-    if "--check" in sys.argv:
-        sys.exit(0 if PAGE.read_text(encoding="utf-8") == page() else 1)
-    PAGE.write_text(page(), encoding="utf-8")
+    write(PAGE, page())

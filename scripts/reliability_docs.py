@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
+from _page import with_part, write
 
 ROOT = Path(__file__).resolve().parents[1]
 FAULTS = ROOT / "test" / "faults"
@@ -38,11 +38,8 @@ def _matrix() -> Iterator[str]:
 
 def page() -> str:
     """The whole page: what is written by hand, and the matrix."""
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    return before + BEGIN + "".join(_matrix()) + "\n" + END + rest.split(END)[1]
+    return with_part(PAGE, BEGIN, "".join(_matrix()), END)
 
 
 if __name__ == "__main__":
-    if "--check" in sys.argv:
-        sys.exit(0 if PAGE.read_text(encoding="utf-8") == page() else 1)
-    PAGE.write_text(page(), encoding="utf-8")
+    write(PAGE, page())

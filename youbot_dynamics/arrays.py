@@ -144,6 +144,16 @@ def read_only(value: Vector) -> Vector:
     return value
 
 
+def usual_step(times: Vector, otherwise: float = math.nan) -> float:
+    """Median step between times (n,); `otherwise` of fewer than two."""
+    return float(np.median(np.diff(times))) if len(times) > 1 else otherwise
+
+
+def rms(values: Vector) -> float:
+    """Root mean square of some values."""
+    return float(np.sqrt(np.mean(values**2)))
+
+
 def _text(shape: tuple[int | None, ...]) -> str:
     inner = ", ".join("n" if length is None else str(length) for length in shape)
     return f"({inner},)" if len(shape) == 1 else f"({inner})"

@@ -29,8 +29,9 @@ from youbot_dynamics.identification.base_friction import (
     BaseFriction,
     FrictionModel,
     FrictionSignals,
+    coast_sums,
     estimate_base_friction,
-    estimate_coast_down,
+    fit_coast_down,
 )
 from youbot_dynamics.identification.base_friction import _rows as half_windows
 from youbot_dynamics.identification.base_friction._fit import (
@@ -331,7 +332,7 @@ def test_coasting_tells_friction_over_effective_mass_without_any_effort():
         truth = calibrated_truth(seed)
         run = drive(twists, truth, seed, off=off)
         told = dataclasses.replace(signals(run, truth, instruments=False), torques=None)
-        found = estimate_coast_down(told, [(a + 0.05, b) for a, b in off], MODEL)
+        found = fit_coast_down([coast_sums(told, [(a + 0.05, b) for a, b in off], MODEL)], MODEL)
         mass = truth.mass + 4.0 * truth.wheel_inertia / truth.wheel_radius**2
         expected = true_values(truth) / mass
         values = np.array([found[f"{name}_over_mass"].value for name in COEFFICIENTS])
@@ -341,7 +342,8 @@ def test_coasting_tells_friction_over_effective_mass_without_any_effort():
     assert np.mean(np.abs(sigmas) < 3.5) >= 0.9
     assert np.abs(relative)[:, 3].max() < 0.08 and np.median(np.abs(relative)[:, 0]) < 0.12
     assert found["wheel_coulomb_over_mass"].unit == "m2/s2"
-    nothing = estimate_coast_down(told, [], MODEL)
+    assert coast_sums(told, [], MODEL) is None
+    nothing = fit_coast_down([], MODEL)
     assert set(reasons(nothing).values()) == {
         "not identifiable: no span with the motors off; needed: eight or more in which the base coasts to rest"
     }

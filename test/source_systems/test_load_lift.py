@@ -26,7 +26,7 @@ from youbot_dynamics.source_systems.load_lift import (
     smooth_path,
     with_load,
 )
-from youbot_dynamics.source_systems.optimal_tracking import track
+from youbot_dynamics.source_systems.optimal_tracking import TrackingProblem, track
 from youbot_dynamics.source_systems.rigid_motion import pose_of
 
 sys.path.insert(0, str(ROOT / "examples"))
@@ -187,13 +187,15 @@ def test_d_002_9_without_gravity_and_the_turning_of_the_axes_the_body_goes_elsew
 def test_d_002_9_a_reference_of_positions_alone_does_not_fit_y_equal_to_x() -> None:
     rates, entry = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [1.0]])
     with pytest.raises(InputError, match=r"reference: got shape \(1,\)"):
-        track(rates, entry, np.eye(2), np.eye(2), 1.0, np.eye(2), lambda t: [t], 0.0, 1.0)
+        track(TrackingProblem(rates, entry, np.eye(2), np.eye(2), 1.0, np.eye(2), lambda t: [t]), 0.0, 1.0)
 
 
 def test_d_002_9_a_weight_of_one_makes_the_effort_small_not_the_work() -> None:
     """1 m in 1 s from rest to rest: the optimum of effort needs 1.8 times the work of a dash, a coast and a stop."""
     rates, entry = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [1.0]])
-    gains = track(rates, entry, np.eye(2), np.zeros((2, 2)), 1.0, 1e8 * np.eye(2), lambda t: [1.0, 0.0], 0.0, 1.0)
+    gains = track(
+        TrackingProblem(rates, entry, np.eye(2), np.zeros((2, 2)), 1.0, 1e8 * np.eye(2), lambda t: [1.0, 0.0]), 0.0, 1.0
+    )
     motion = gains.motion([0.0, 0.0])
     np.testing.assert_allclose(motion.states[-1], [1.0, 0.0], atol=1e-5)
     effort = trapezoid(motion.inputs[:, 0] ** 2, motion.times)

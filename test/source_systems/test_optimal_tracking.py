@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm, solve_continuous_are
 
 from youbot_dynamics.errors import InputError
-from youbot_dynamics.source_systems.optimal_tracking import TrackingGains, preview, track
+from youbot_dynamics.source_systems.optimal_tracking import TrackingGains, TrackingProblem, preview, track
 
 T0, TF = 0.3, 2.3
 
@@ -32,7 +32,7 @@ def example(seed: int = 0) -> dict[str, object]:
 
 
 def solve(problem: dict[str, object], steps: int = 400) -> TrackingGains:
-    return track(t0=T0, tf=TF, steps=steps, **problem)
+    return track(TrackingProblem(**problem), T0, TF, steps)
 
 
 def of_time(value: object, t: float) -> np.ndarray:
@@ -207,7 +207,7 @@ def test_the_value_falls_along_the_optimal_motion_by_what_is_spent() -> None:
 
 def test_far_from_the_end_the_gains_are_those_of_an_infinite_time() -> None:
     problem = example() | {"reference": lambda t: np.array([0.7, -0.2]), "drift": None, "nominal": None}
-    gains = track(t0=0.0, tf=60.0, steps=600, **problem)
+    gains = track(TrackingProblem(**problem), 0.0, 60.0, 600)
     A, B, C, Q, R = (np.asarray(problem[key]) for key in "ABCQR")
     forever = solve_continuous_are(A, B, C.T @ Q @ C, R)
     np.testing.assert_allclose(gains.S(0.0), forever, rtol=1e-9, atol=1e-9 * np.abs(forever).max())
@@ -222,7 +222,7 @@ def test_preview_of_an_infinite_time_is_the_law_of_a_long_finite_one() -> None:
     problem = example() | {"drift": None, "nominal": None}
     moving = problem["reference"]
     problem["reference"] = lambda t: np.asarray(moving(0.0)) + np.sin(np.pi * min(t, 1.6) / 3.2) ** 4 * np.ones(2)
-    gains = track(t0=0.0, tf=40.0, steps=4000, **problem)
+    gains = track(TrackingProblem(**problem), 0.0, 40.0, 4000)
     endless = preview(*(problem[key] for key in "ABCQR"), 1.7)
     references = np.array([problem["reference"](t) for t in endless.offsets])
     np.testing.assert_allclose(endless.feed_forward(references), gains.p(0.0), atol=1e-6)
@@ -243,7 +243,7 @@ def test_d_002_8_the_printed_law_has_no_meaning_and_without_the_state_it_is_not_
     with pytest.raises(ValueError, match="broadcast"):
         gains.K(T0) + gains.p(T0)
     one = {"A": 1.0, "B": 1.0, "C": 1.0, "Q": 10.0, "R": 1.0, "Sf": 1.0, "reference": lambda t: np.sin(t)}
-    scalar_gains = track(t0=0.0, tf=2.0, **one)
+    scalar_gains = track(TrackingProblem(**one), 0.0, 2.0)
 
     def cost(law: object) -> float:
         def rates(t: float, s: np.ndarray) -> list[float]:
@@ -262,7 +262,7 @@ def test_a_weight_that_is_only_semidefinite_suffices() -> None:
     """Document 002 asks for Q > 0; with Q = 0 the end alone is steered to, as the minimum-energy law of the Gramian."""
     A, B = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [1.0]])
     goal = np.array([1.0, 0.0])
-    gains = track(A, B, np.eye(2), np.zeros((2, 2)), 1.0, 1e9 * np.eye(2), lambda t: goal, 0.0, 1.0)
+    gains = track(TrackingProblem(A, B, np.eye(2), np.zeros((2, 2)), 1.0, 1e9 * np.eye(2), lambda t: goal), 0.0, 1.0)
     motion = gains.motion([0.0, 0.0])
     np.testing.assert_allclose(motion.states[-1], goal, atol=1e-6)
     gramian = np.array([[1.0 / 3.0, 0.5], [0.5, 1.0]])
@@ -291,7 +291,7 @@ def test_problems_without_a_minimum_are_refused_by_name(change: dict[str, object
 
 def test_times_outside_and_backwards_are_refused() -> None:
     with pytest.raises(InputError, match="tf: got 0 s"):
-        track(t0=1.0, tf=0.0, **example())
+        track(TrackingProblem(**example()), 1.0, 0.0)
     with pytest.raises(InputError, match="steps: got 0"):
         solve(example(), 0)
     with pytest.raises(InputError, match="time: got 9 s"):

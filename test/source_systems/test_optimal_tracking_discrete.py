@@ -10,7 +10,7 @@ from youbot_dynamics.control.lq_tracking import PreviewGains, preview_discrete
 from youbot_dynamics.control.tracker._base_lq import delayed_system
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.simulation.base import DelayLine
-from youbot_dynamics.source_systems.optimal_tracking import DiscreteGains, track, track_discrete
+from youbot_dynamics.source_systems.optimal_tracking import DiscreteGains, TrackingProblem, track, track_discrete
 
 STEPS = 30
 X0 = np.array([1.0, -0.5, 0.3])
@@ -89,7 +89,7 @@ def drive(problem: dict[str, np.ndarray], gains: DiscreteGains, x0: np.ndarray) 
 
 @pytest.mark.parametrize("problem", [example(0), example(1), constant(2)], ids=["varying", "varying too", "constant"])
 def test_states_inputs_and_cost_are_those_of_a_dense_quadratic_programme(problem: dict[str, np.ndarray]) -> None:
-    gains = track_discrete(**problem)
+    gains = track_discrete(TrackingProblem(**problem))
     wanted_states, wanted_inputs, wanted_cost = quadratic_programme(problem, X0)
     states, inputs = drive(problem, gains, X0)
     np.testing.assert_allclose(states, wanted_states, atol=1e-9)
@@ -114,13 +114,13 @@ def test_another_programme_of_casadi_agrees() -> None:
     opti.minimize(cost + error.T @ problem["Sf"] @ error)
     opti.solver("qrqp", {"print_iter": False, "print_header": False, "print_info": False, "print_time": False})
     solution = opti.solve()
-    _, inputs = drive(problem, track_discrete(**problem), X0)
+    _, inputs = drive(problem, track_discrete(TrackingProblem(**problem)), X0)
     np.testing.assert_allclose(inputs, np.asarray(solution.value(u)).T, atol=1e-6)
 
 
 def test_values_are_symmetric_and_positive_and_the_value_falls_by_what_is_spent() -> None:
     problem = example()
-    gains = track_discrete(**problem)
+    gains = track_discrete(TrackingProblem(**problem))
     states, inputs = drive(problem, gains, X0)
     for k in range(STEPS):
         np.testing.assert_array_equal(gains.S[k], gains.S[k].T)
@@ -133,7 +133,7 @@ def test_values_are_symmetric_and_positive_and_the_value_falls_by_what_is_spent(
 
 def test_every_other_input_costs_more() -> None:
     problem = example()
-    gains = track_discrete(**problem)
+    gains = track_discrete(TrackingProblem(**problem))
     best = gains.cost(0, X0)
     rng = np.random.default_rng(4)
     _, inputs = drive(problem, gains, X0)
@@ -149,12 +149,13 @@ def test_short_steps_lead_to_the_law_of_continuous_time() -> None:
     """The cost of held inputs falls to that of free ones with the square of the step."""
     A, B = np.array([[0.0, 1.0], [2.0, -0.5]]), np.array([[0.0], [1.0]])
     x0 = np.array([0.5, -0.3])
-    best = track(A, B, np.eye(2), np.eye(2), 0.1, np.eye(2), lambda t: np.zeros(2), 0.0, 1.0)
+    best = track(TrackingProblem(A, B, np.eye(2), np.eye(2), 0.1, np.eye(2), lambda t: np.zeros(2)), 0.0, 1.0)
     K = []
     for steps in (50, 100, 200):
         sampled = delayed_system(A, B, 0.0, 1.0 / steps)
+        weights = np.eye(2) / steps, 0.1 / steps, np.eye(2)
         gains = track_discrete(
-            sampled.A, sampled.B, np.eye(2), np.eye(2) / steps, 0.1 / steps, np.eye(2), np.zeros((steps + 1, 2))
+            TrackingProblem(sampled.A, sampled.B, np.eye(2), *weights, reference=np.zeros((steps + 1, 2)))
         )
         K.append(gains.K[0] @ x0 - best.K(0.0) @ x0)
     assert 1.7 < K[0] / K[1] < 2.3 and 1.7 < K[1] / K[2] < 2.3
@@ -171,7 +172,7 @@ def test_far_from_the_end_the_gains_are_those_of_an_infinite_time() -> None:
     steps = 400
     still = {key: problem[key] for key in ("A", "B", "C", "Q", "R", "Sf")}
     z, d = np.array([0.4, -1.0]), np.array([0.2, 0.1, -0.3])
-    gains = track_discrete(**still, reference=np.tile(z, (steps + 1, 1)), drift=np.tile(d, (steps, 1)))
+    gains = track_discrete(TrackingProblem(**still, reference=np.tile(z, (steps + 1, 1)), drift=np.tile(d, (steps, 1))))
     A, B, C, Q, R = (problem[key] for key in "ABCQR")
     forever = solve_discrete_are(A, B, C.T @ Q @ C, R)
     np.testing.assert_allclose(gains.S[0], forever, rtol=1e-9, atol=1e-9 * np.abs(forever).max())
@@ -186,7 +187,7 @@ def test_preview_of_an_infinite_time_is_the_law_of_a_long_finite_one() -> None:
     known, steps = 25, 500
     z = np.vstack([problem["reference"][: known + 1], np.tile(problem["reference"][known], (steps - known, 1))])
     d = np.vstack([problem["drift"][:known], np.tile(problem["drift"][known - 1], (steps - known, 1))])
-    gains = track_discrete(A, B, C, Q, R, problem["Sf"], z, drift=d)
+    gains = track_discrete(TrackingProblem(A, B, C, Q, R, problem["Sf"], z, drift=d))
     endless = preview_discrete(A, B, C, Q, R, known)
     np.testing.assert_allclose(known_ahead(endless, z[1 : known + 1], d[:known]), gains.p[0], atol=1e-8)
 
@@ -237,13 +238,15 @@ def test_a_law_that_knows_the_delay_beats_the_best_one_that_does_not() -> None:
 def test_bad_shapes_and_delays_are_refused_by_name() -> None:
     problem = constant()
     with pytest.raises(InputError, match=r"drift: got shape \(2, 3\)"):
-        track_discrete(**(problem | {"drift": np.zeros((2, 3))}))
+        track_discrete(TrackingProblem(**(problem | {"drift": np.zeros((2, 3))})))
     with pytest.raises(InputError, match="reference: got 1 rows"):
-        track_discrete(**(problem | {"reference": np.zeros((1, 2))}))
+        track_discrete(TrackingProblem(**(problem | {"reference": np.zeros((1, 2))})))
     with pytest.raises(InputError, match=r"R: .*positive definite"):
-        track_discrete(**(problem | {"R": np.zeros((2, 2))}))
+        track_discrete(TrackingProblem(**(problem | {"R": np.zeros((2, 2))})))
+    with pytest.raises(InputError, match="reference: got a function of time"):
+        track_discrete(TrackingProblem(**(problem | {"reference": np.sin})))
     with pytest.raises(InputError, match=r"Q\[1\]: .*positive semidefinite"):
-        track_discrete(**(example() | {"Q": -np.arange(STEPS)[:, None, None] * np.eye(2)}))
+        track_discrete(TrackingProblem(**(example() | {"Q": -np.arange(STEPS)[:, None, None] * np.eye(2)})))
     with pytest.raises(InputError, match=r"delay: got -0.1 s"):
         delayed_system([[0.0]], [[1.0]], -0.1, 0.02)
     with pytest.raises(InputError, match="stable optimal law"):

@@ -103,7 +103,7 @@ def identify_from(run: Run, poses: np.ndarray, rollers: int) -> Identified:
         for name, one in named_estimates(found.calibration, geometry).items()
         if name.startswith("robot.") and (one.identified or one.name in ("half_length", "half_width"))
     }
-    phases = found.phases
+    phases = found.phases if isinstance(found.phases, RollerPhaseFit) else None
     if phases is not None and phases.identified:
         values |= {
             f"roller_phase_{wheel}": estimate.value for wheel, estimate in zip(WHEELS, phases.estimates, strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import fcntl
 import os
 import shlex
@@ -13,6 +12,7 @@ import time
 import webbrowser
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -221,7 +221,7 @@ def _wait_for_recorder(bag: Path, recorder: subprocess.Popen[bytes], log: Path) 
 
 def _compare(out: Path, program: str, robot: Robot) -> PathComparison:
     before, after = (_path(out / f"{program}_{kind}", robot) for kind in ("open_loop", "feedback"))
-    drives = [dataclasses.replace(before, label=OPEN_LOOP), dataclasses.replace(after, label=FEEDBACK)]
+    drives = [replace(before, label=OPEN_LOOP), replace(after, label=FEEDBACK)]
     return compare(program, drives, robot)
 
 
@@ -263,7 +263,7 @@ def true_values(seed: int, bag: Path, robot_file: Path | None = None) -> dict[st
     poses = recording.poses("/ground_truth")
     path = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
     signals = base_signals(recording, robot, {})
-    exact = dataclasses.replace(signals, measured_time=poses.stamp, measured=path, measured_is="position")
+    exact = replace(signals, measured_time=poses.stamp, measured=path, measured_is="position")
     delays = {f"robot.base.delay.effective_{axis}": delay for axis, delay in effective_delays(exact).items()}
     # The pose sensor is at the centre of the twin, uses its clock and does not filter.
     of_sensor = ("sensor_x", "sensor_y", "sensor_yaw", "time_offset", "pose_smoothing")

@@ -17,8 +17,7 @@ Source: systems 7, 18, 20.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 from typing import TYPE_CHECKING
 
@@ -174,7 +173,7 @@ class PayloadTuning:
     def of_arm(self, arm: Arm) -> PayloadTuning:
         """The same for the permitted payload and the grip point of an arm."""
         x, y, z = arm.grip_point
-        return dataclasses.replace(self, mass_deviation=arm.payload, grip_point=(x, y, z))
+        return replace(self, mass_deviation=arm.payload, grip_point=(x, y, z))
 
 
 @dataclass(frozen=True, eq=False)

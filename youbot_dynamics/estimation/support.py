@@ -14,10 +14,9 @@ Source: systems 26, 47, 48, 54; D-004-4.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -191,7 +190,7 @@ def _with_body(tree: Tree, body: int, mass: float, first_moment: Vector, inertia
     )
     masses[body], first_moments[body], inertias[body] = mass, first_moment, inertia
     changed = tree.layout._replace(masses=masses, first_moments=first_moments, inertias=inertias)
-    return dataclasses.replace(tree, layout=changed)
+    return replace(tree, layout=changed)
 
 
 _SILENT = 0.5  # [s] after the last message of the wheels the base counts as standing

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.identification.reading import find_topic
+from youbot_dynamics.identification.reading import find_topic, times_of
 from youbot_dynamics.identification.signals import MotionSignals
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.recording.bag import Recording
@@ -108,8 +108,8 @@ def error_statistics(errors: ArrayLike) -> ErrorStatistics:
     return ErrorStatistics(
         mean=values.mean(axis=0),
         deviation=values.std(axis=0),
-        position_rmse=float(np.sqrt(np.mean(distance**2))),
-        heading_rmse=float(np.sqrt(np.mean(values[:, 2] ** 2))),
+        position_rmse=rms(distance),
+        heading_rmse=rms(values[:, 2]),
         position_worst=float(distance.max()),
     )
 
@@ -228,7 +228,7 @@ def recorded_path(recording: Recording, signals: MotionSignals, chosen: Mapping[
 def _poses(recording: Recording, topic: str) -> tuple[Vector, Vector]:
     """Times (n,) [s] and poses (n, 3) of a topic."""
     series = recording.poses(topic)
-    return series.stamp if np.all(np.isfinite(series.stamp)) else series.received, series.pose
+    return times_of(series), series.pose
 
 
 def _from_start(stamps: Vector, poses: Vector) -> Vector:

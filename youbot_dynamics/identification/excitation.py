@@ -131,13 +131,10 @@ def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0)
     looked_at = np.arange(0.0, duration, _LOOKED_AT)
     nominal, known = inertial_parameters(tree), uncertainty(tree)
 
-    def fitted(sines: MultiSine) -> MultiSine:
-        x, v, _ = sines.at(looked_at)
-        factors = np.minimum(room / np.abs(x).max(axis=0), fastest / np.abs(v).max(axis=0))
-        return sines.scaled(factors)
-
     def within(sines: MultiSine) -> tuple[MultiSine, Vector]:
-        """Scale the motion down to the torque limits; also return its regressor."""
+        """The motion as large as the room and the speeds allow, within the torque limits; and its regressor."""
+        x, v, _ = sines.at(looked_at)
+        sines = sines.scaled(np.minimum(room / np.abs(x).max(axis=0), fastest / np.abs(v).max(axis=0)))
         for _ in range(20):
             x, v, a = sines.at(looked_at)
             table = regressor(tree, middle + x, v, a)
@@ -148,27 +145,34 @@ def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0)
             sines = sines.scaled(0.9)
         return sines, table
 
-    _, first_table = within(fitted(_random_sines(np.random.default_rng(seed), n, duration)))
-    felt = felt_parameters(tree, first_table.reshape(-1, len(known)), _FELT)
+    _, first_table = within(_random_sines(np.random.default_rng(seed), n, duration))
+    felt = felt_parameters(tree, first_table.reshape(-1, len(known)), _FELT).columns
 
     def information(sines: MultiSine) -> tuple[MultiSine, float]:
-        kept, table = within(fitted(sines))
-        speed = kept.at(looked_at)[1]
-        count = len(felt.columns) + 2 * n
-        total = np.zeros((count, count))
-        for j in range(n):
-            rows = np.zeros((len(speed), count))
-            rows[:, : len(felt.columns)] = table[:, j, felt.columns] * known[felt.columns]
-            rows[:, len(felt.columns) + 2 * j] = np.sign(speed[:, j]) * rubbing[j, 0]
-            rows[:, len(felt.columns) + 2 * j + 1] = speed[:, j] * rubbing[j, 1]
-            rows = rows[np.abs(speed[:, j]) > SLOWEST] / rubbing[j, 0]
-            total += rows.T @ rows / len(speed)
-        return kept, _log_determinant(total)
+        kept, table = within(sines)
+        return kept, _arm_information(table[:, :, felt] * known[felt], kept.at(looked_at)[1], rubbing)
 
     best, reached = _search(information, n, duration, tries, seed)
     knots = np.linspace(0.0, duration, max(2, round(duration / _KNOT) + 1))
     x, v, a = best.at(knots)
     return ArmExcitation(knots, middle + x, v, a, reached)
+
+
+def _arm_information(bodies: Vector, speed: Vector, rubbing: Vector) -> float:
+    """Information on bodies and friction from scaled columns (t, n, b) of the bodies and the speeds (t, n) of n joints.
+
+    Each row counts in units of the Coulomb friction of its joint; `rubbing` (n, 2) is Coulomb and viscous friction.
+    """
+    n, count = speed.shape[1], bodies.shape[2]
+    total = np.zeros((count + 2 * n, count + 2 * n))
+    for j, (coulomb, viscous) in enumerate(rubbing):
+        rows = np.zeros((len(speed), len(total)))
+        rows[:, :count] = bodies[:, j]
+        rows[:, count + 2 * j] = np.sign(speed[:, j]) * coulomb
+        rows[:, count + 2 * j + 1] = speed[:, j] * viscous
+        rows = rows[np.abs(speed[:, j]) > SLOWEST] / coulomb
+        total += rows.T @ rows / len(speed)
+    return _log_determinant(total)
 
 
 def _arm_room(robot: Robot, tree: Tree) -> tuple[Vector, Vector]:
@@ -179,7 +183,7 @@ def _arm_room(robot: Robot, tree: Tree) -> tuple[Vector, Vector]:
     """
     middle = array("excitation_centre", robot.arm.excitation_centre, (tree.nv,))
     widest = array("excitation_reach", robot.arm.excitation_reach, (tree.nv,))
-    lower, upper = (np.array([getattr(limit, end) for limit in tree.limits]) for end in ("lower", "upper"))
+    lower, upper = np.array([(limit.lower, limit.upper) for limit in tree.limits]).T
     room: Vector = np.minimum(widest, np.minimum(middle - lower, upper - middle))
     if not np.all(room > 0.0):
         joint = tree.joint_names[int(np.argmin(room))]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -471,7 +471,7 @@ def _robot_text(
     identified = [finding.name for finding in mechanics if finding.name in parameters]
     better = result.applied_to(robot)
     urdf = next((path for path in written if path.name == robot.arm.urdf_file().name), robot.arm.urdf_file())
-    better = dataclasses.replace(better, arm=dataclasses.replace(better.arm, urdf=str(urdf.absolute())))
+    better = replace(better, arm=replace(better.arm, urdf=str(urdf.absolute())))
     try:
         text = whole_robot(better) if identified else ""
     except ModelError:

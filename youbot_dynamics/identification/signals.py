@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import Indices, Vector, array, usual_step
 from youbot_dynamics.control.stamp_rhythm import in_rhythm
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
 from youbot_dynamics.identification.least_squares import Kind, Reason
@@ -117,6 +117,12 @@ class HeldCommand:
         self.values: Vector = np.asarray(values, dtype=float)
         self.half_window = half_window
         self._corners = np.concatenate([[0.0], np.cumsum(np.diff(self.times) * self.values[:-1])])
+
+    @classmethod
+    def beside(cls, times: Vector, values: Vector, stamps: Vector, measured_is: str) -> HeldCommand:
+        """Command (n,) where it is known, beside a motion read at `stamps` (m,) [s]; a speed is a mean over a step."""
+        known, step = np.isfinite(values), usual_step(stamps, 0.0) if measured_is == "velocity" else 0.0
+        return cls(times[known], values[known], 0.5 * step)
 
     def place(self, query: ArrayLike) -> tuple[NDArray[np.intp], Vector]:
         """Sample (m,) held at each time of `query` (m,), and the time (m,) since it was sent [s].
@@ -450,10 +456,16 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
 TRAVEL = 0.03  # [rad] larger than the bristle deflection of a joint
 
 
+def advancing(time: Vector, table: Vector) -> Indices:
+    """Rows of a table (n, k) that are finite and whose times (n,) exceed all times before."""
+    rows = np.flatnonzero(np.isfinite(time) & np.isfinite(table).all(axis=1))
+    latest = np.maximum.accumulate(time[rows])
+    return rows[np.diff(latest, prepend=-np.inf) > 0.0]
+
+
 def _first_of_each(time: Vector) -> NDArray[np.bool_]:
     """Whether each of some times (s,) differs from the one before: two publishers may send every reading twice."""
-    first: NDArray[np.bool_] = np.diff(time, prepend=-np.inf) != 0.0
-    return first
+    return np.asarray(np.diff(time, prepend=-np.inf) != 0.0)
 
 
 @dataclass(frozen=True, eq=False)

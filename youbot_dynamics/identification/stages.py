@@ -45,6 +45,8 @@ PHASES = (
     },
 )
 STAGES = {stage: about for phase in PHASES for stage, about in phase.items()}
+# [s] of a recording that are enough for fits that simulate it, or whose values do not change within it.
+EXCERPT = 300.0
 # Number of recordings with curves for the report: those of a fleet would fill memory and page.
 DRAWN = 12
 

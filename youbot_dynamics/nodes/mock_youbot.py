@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from geometry_msgs.msg import Twist, TwistStamped
@@ -299,7 +299,7 @@ class MockYoubot(Node):
         if make is MujocoYoubot:
             # By default it writes a file into the working directory.
             engine().set_mju_user_warning(lambda text: self.get_logger().warning(f"MuJoCo: {text}"))
-        return make(base, arm, dataclasses.replace(sheets, driver=self._robot.driver), seed, start)
+        return make(base, arm, replace(sheets, driver=self._robot.driver), seed, start)
 
     def _show(self) -> None:
         if self._config["viewer"]:

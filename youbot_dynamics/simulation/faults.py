@@ -7,11 +7,10 @@ A text of faults, several apart by semicolons, each a name and its options in an
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -295,7 +294,7 @@ class Encoders:
             if factor != 1.0 or jump:
                 self._off[joint] = shown - true
             position[k], self._true[joint], self._shown[joint] = shown, true, shown
-        return dataclasses.replace(report, position=position, velocity=velocity)
+        return replace(report, position=position, velocity=velocity)
 
     @property
     def wrong(self) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -163,7 +163,7 @@ class RobotDriver:
         for channel, report in reports:
             stamp = self._active.stamp(time, report.stamp)
             if not self._deaf:
-                self._mail[channel].send(time, dataclasses.replace(report, stamp=stamp), self._active)
+                self._mail[channel].send(time, replace(report, stamp=stamp), self._active)
             out += [(channel, item) for _, item in self._mail[channel].due(time)]
         return out
 

@@ -19,9 +19,8 @@ Source: document 002 A.4, A.5; D-002-9, D-002-10.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +31,7 @@ from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.kinematics import so3
 from youbot_dynamics.kinematics.rotations import skew
-from youbot_dynamics.source_systems.optimal_tracking import TrackingGains, track
+from youbot_dynamics.source_systems.optimal_tracking import TrackingGains, TrackingProblem, track
 from youbot_dynamics.source_systems.rigid_motion import check_pose, left_jacobian_inverse, rotation_logarithm
 
 _NUDGE = 1e-5  # [rad] along phi' over which the rate of J is taken
@@ -157,10 +156,8 @@ def optimal_lift(
     zeros, unit = np.zeros((6, 6)), np.eye(6)
     rates = np.block([[zeros, unit], [zeros, zeros]])
     errors = np.diag(np.repeat([weights.position, weights.speed], 6))
-    return track(
-        rates, np.vstack([zeros, unit]), np.eye(12), errors, unit, weights.end * np.eye(12), desired, 0.0, duration,
-        steps=steps,
-    )  # fmt: skip
+    inputs, end = np.vstack([zeros, unit]), weights.end * np.eye(12)
+    return track(TrackingProblem(rates, inputs, np.eye(12), errors, unit, end, desired), 0.0, duration, steps)
 
 
 _TICK = 1e-6  # [s] over which the rate of the Jacobian is taken
@@ -222,4 +219,4 @@ def with_load(tree: Tree, body: int | str, load: Load) -> Tree:
     masses[i] += load.mass
     moments[i] += load.mass * load.centre_of_mass
     inertias[i] += inertia_about(load.inertia, load.mass, load.centre_of_mass)
-    return dataclasses.replace(tree, layout=layout._replace(masses=masses, first_moments=moments, inertias=inertias))
+    return replace(tree, layout=layout._replace(masses=masses, first_moments=moments, inertias=inertias))

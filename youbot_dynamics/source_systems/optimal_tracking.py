@@ -45,6 +45,29 @@ def _error_output(C: Vector, reference: Vector) -> Vector:
     return np.column_stack([C, -reference])
 
 
+# A matrix of the problem: constant, or a function of time [s].
+Timed = ArrayLike | Callable[[float], ArrayLike]
+
+
+@dataclass(frozen=True, eq=False)
+class TrackingProblem:
+    """Linear system of n states and m inputs whose p outputs are to follow a reference.
+
+    In continuous time any of the fields but Sf may be a function of time. In discrete time A, B, C, Q and R are one for
+    all N steps or one for each, as (N, ...); the last C also weighs the end.
+    """
+
+    A: Timed  # (n, n)
+    B: Timed  # (n, m)
+    C: Timed  # (p, n)
+    Q: Timed  # (p, p) weight of the error, symmetric, at least 0
+    R: Timed  # (m, m) weight of the input, symmetric, above 0
+    Sf: ArrayLike  # (p, p) weight of the error at the end, symmetric, at least 0
+    reference: Timed  # z (p,) as a function of time, or (N + 1, p) of each step and the end
+    drift: Timed | None = None  # d (n,), or (N, n) in discrete time; none by default
+    nominal: Timed | None = None  # w (m,), or (N, m) in discrete time; 0 by default
+
+
 @dataclass(frozen=True, eq=False)
 class DiscreteGains:
     """Optimal law u_k = K_k x_k + p_k of N steps, as `track_discrete` finds it (D-002-8)."""
@@ -66,56 +89,34 @@ class DiscreteGains:
         return float(x @ self.S[step] @ x - 2.0 * self.g[step] @ x + self.c[step])
 
 
-def track_discrete(
-    A: ArrayLike,
-    B: ArrayLike,
-    C: ArrayLike,
-    Q: ArrayLike,
-    R: ArrayLike,
-    Sf: ArrayLike,
-    reference: ArrayLike,
-    *,
-    drift: ArrayLike | None = None,
-    nominal: ArrayLike | None = None,
-) -> DiscreteGains:
+def track_discrete(problem: TrackingProblem) -> DiscreteGains:
     """Optimal tracking of z_0 ... z_N, by Riccati's recursion backwards from the last one.
 
     H = R + B'S B, K = -H^-1 B'S A, p = w + H^-1 B'(g - S (d + B w)) with S and g of the next step; then
     S_k = C'Q C + (A + B K)'S (A + B K) + K'R K, the sum of squares that keeps S positive whatever the rounding.
-
-    Args:
-        A: (n, n), or (N, n, n), one for each step as all of the next four.
-        B: (n, m).
-        C: (p, n); the last of N also weighs the end.
-        Q: (p, p) weight of the error, symmetric, at least 0.
-        R: (m, m) weight of the input, symmetric, above 0.
-        Sf: (p, p) weight of the error at the end, symmetric, at least 0.
-        reference: (N + 1, p) z.
-        drift: (N, n) d; none by default.
-        nominal: (N, m) w; 0 by default.
 
     Raises:
         InputError: shapes that do not fit, numbers that are not finite, weights that leave no minimum, or no step.
 
     Source: document 002 A.4, D-002-8.
     """
-    z = array("reference", reference, (None, None))
+    z = array("reference", _sampled("reference", problem.reference), (None, None))
     steps, outputs = len(z) - 1, z.shape[1]
     if steps < 1:
         raise InputError("reference", got=f"{len(z)} rows", expected="2 or more: the state of each step and of the end")
-    inputs_of = _stack("B", B, steps, (None, None))
+    inputs_of = _stack("B", problem.B, steps, (None, None))
     n, m = inputs_of.shape[1:]
-    rates_of = _stack("A", A, steps, (n, n))
-    outputs_of = _stack("C", C, steps, (outputs, n))
-    errors_weight = _weights("Q", Q, steps, outputs)
-    inputs_weight = _weights("R", R, steps, m, definite=True)
-    known = np.zeros((steps, n)) if drift is None else array("drift", drift, (steps, n))
-    wanted = np.zeros((steps, m)) if nominal is None else array("nominal", nominal, (steps, m))
+    rates_of = _stack("A", problem.A, steps, (n, n))
+    outputs_of = _stack("C", problem.C, steps, (outputs, n))
+    errors_weight = _weights("Q", problem.Q, steps, outputs)
+    inputs_weight = _weights("R", problem.R, steps, m, definite=True)
+    known = array("drift", _sampled("drift", problem.drift, (steps, n)), (steps, n))
+    wanted = array("nominal", _sampled("nominal", problem.nominal, (steps, m)), (steps, m))
 
     laws = np.empty((steps, m, n + 1))
     values = np.empty((steps + 1, n + 1, n + 1))
     errors = _error_output(outputs_of[-1], z[-1])
-    values[-1] = errors.T @ weight("Sf", Sf, outputs) @ errors
+    values[-1] = errors.T @ weight("Sf", problem.Sf, outputs) @ errors
     for k in range(steps - 1, -1, -1):
         moved = _with_constant(rates_of[k], known[k] + inputs_of[k] @ wanted[k], 1.0)
         steered = np.vstack([inputs_of[k], np.zeros((1, m))])
@@ -130,24 +131,30 @@ def track_discrete(
     return DiscreteGains(*(read_only(part.copy()) for part in parts))
 
 
-def _stack(thing: str, value: ArrayLike, steps: int, shape: tuple[int | None, int | None]) -> Vector:
+def _sampled(thing: str, value: Timed | None, shape: tuple[int, int] = (0, 0)) -> ArrayLike:
+    """Values of a discrete system, which are no function of time; zeros where there are none."""
+    if callable(value):
+        raise InputError(thing, got="a function of time", expected="values for the steps of a discrete system")
+    return np.zeros(shape) if value is None else value
+
+
+def _stack(thing: str, given: Timed, steps: int, shape: tuple[int | None, int | None]) -> Vector:
     """One matrix for each step, (steps, a, b), of a matrix (a, b) for all of them or of a stack."""
+    value = _sampled(thing, given)
     if np.ndim(value) == 3:
         return array(thing, value, (steps, *shape))
     constant = matrix(thing, value, shape)
     return np.broadcast_to(constant, (steps, *constant.shape))
 
 
-def _weights(thing: str, value: ArrayLike, steps: int, size: int, *, definite: bool = False) -> Vector:
+def _weights(thing: str, given: Timed, steps: int, size: int, *, definite: bool = False) -> Vector:
     """One checked weight for each step, (steps, a, a)."""
+    value = _sampled(thing, given)
     if np.ndim(value) == 3:
         each = array(thing, value, (steps, size, size))
         return np.array([weight(f"{thing}[{k}]", of_step, size, definite=definite) for k, of_step in enumerate(each)])
     return np.broadcast_to(weight(thing, value, size, definite=definite), (steps, size, size))
 
-
-# A matrix of the problem: constant, or a function of time.
-Timed = ArrayLike | Callable[[float], ArrayLike]
 
 _GAUSS = sqrt(3.0) / 6.0  # Gauss points of a step stand at 1/2 -+ this part of it
 _SMALL = 0.25  # norm of the logarithm of a transition that keeps its digits
@@ -183,7 +190,7 @@ class Legs(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
+class _OfTime:
     """The problem as functions of time, with its numbers of states, inputs and outputs."""
 
     A: Callable[[float], Vector]
@@ -194,6 +201,24 @@ class _Problem:
     reference: Callable[[float], Vector]
     drift: Callable[[float], Vector]
     nominal: Callable[[float], Vector]
+
+    @classmethod
+    def of(cls, problem: TrackingProblem, start: float) -> _OfTime:
+        """Checked functions of a problem that begins at `start` [s]."""
+        n, m = matrix("B", _at(problem.B, start), (None, None)).shape
+        p = len(matrix("C", _at(problem.C, start), (None, n)))
+        drift = np.zeros(n) if problem.drift is None else problem.drift
+        nominal = np.zeros(m) if problem.nominal is None else problem.nominal
+        return cls(
+            A=_timed(problem.A, lambda value: matrix("A", value, (n, n))),
+            B=_timed(problem.B, lambda value: matrix("B", value, (n, m))),
+            C=_timed(problem.C, lambda value: matrix("C", value, (p, n))),
+            Q=_timed(problem.Q, lambda value: weight("Q", value, p)),
+            R=_timed(problem.R, lambda value: weight("R", value, m, definite=True)),
+            reference=_timed(problem.reference, lambda value: array("reference", np.atleast_1d(value), (p,))),
+            drift=_timed(drift, lambda value: array("drift", value, (n,))),
+            nominal=_timed(nominal, lambda value: array("nominal", np.atleast_1d(value), (m,))),
+        )
 
     def hamiltonian(self, time: float) -> Vector:
         """Rate of [xx; SS xx] (2 n + 2, 2 n + 2) along an optimal motion: Hamilton's equations of the problem."""
@@ -250,7 +275,7 @@ class TrackingGains:
 
     times: Vector  # (s + 1,) of the steps [s]
     values: Vector  # (s + 1, n + 1, n + 1) SS at them
-    _problem: _Problem
+    _problem: _OfTime
     _legs: Legs
 
     def K(self, time: float) -> Vector:
@@ -320,21 +345,7 @@ class TrackingGains:
         return law
 
 
-def track(
-    A: Timed,
-    B: Timed,
-    C: Timed,
-    Q: Timed,
-    R: Timed,
-    Sf: ArrayLike,
-    reference: Callable[[float], ArrayLike],
-    t0: float,
-    tf: float,
-    *,
-    drift: Timed | None = None,
-    nominal: Timed | None = None,
-    steps: int = 200,
-) -> TrackingGains:
+def track(problem: TrackingProblem, t0: float, tf: float, steps: int = 200) -> TrackingGains:
     """Optimal tracking of z(t) from t0 to tf: Riccati's equation, solved backwards from tf.
 
     S' + S A + A'S - S B R^-1 B'S + C'Q C = 0 and g' + (A + B K)'g + C'Q z - S (d + B w) = 0 are solved together, step
@@ -343,17 +354,9 @@ def track(
     be known to tf, and the final weight is on the outputs: C'Sf C on the states.
 
     Args:
-        A: (n, n), or a function of time [s] as all of the next four.
-        B: (n, m).
-        C: (p, n).
-        Q: (p, p) weight of the error, symmetric, at least 0.
-        R: (m, m) weight of the input, symmetric, above 0.
-        Sf: (p, p) weight of the error at the end, symmetric, at least 0.
-        reference: z(t), (p,).
+        problem: in continuous time; its reference may be a function z(t).
         t0: start [s].
         tf: end [s], after the start.
-        drift: (n,) d, constant or a function of time; 0 by default.
-        nominal: (m,) w, constant or a function of time; 0 by default.
         steps: of equal length, s.
 
     Raises:
@@ -367,28 +370,15 @@ def track(
         raise InputError("tf", got=f"{end:g} s", expected=f"a time after t0 = {start:g} s")
     if steps < 1:
         raise InputError("steps", got=str(steps), expected="1 or more")
-    n, m = matrix("B", _at(B, start), (None, None)).shape
-    outputs = len(matrix("C", _at(C, start), (None, n)))
-    problem = _Problem(
-        A=_timed(A, lambda value: matrix("A", value, (n, n))),
-        B=_timed(B, lambda value: matrix("B", value, (n, m))),
-        C=_timed(C, lambda value: matrix("C", value, (outputs, n))),
-        Q=_timed(Q, lambda value: weight("Q", value, outputs)),
-        R=_timed(R, lambda value: weight("R", value, m, definite=True)),
-        reference=_timed(reference, lambda value: array("reference", np.atleast_1d(value), (outputs,))),
-        drift=_timed(np.zeros(n) if drift is None else drift, lambda value: array("drift", value, (n,))),
-        nominal=_timed(
-            np.zeros(m) if nominal is None else nominal, lambda value: array("nominal", np.atleast_1d(value), (m,))
-        ),
-    )
+    of_time = _OfTime.of(problem, start)
     times = np.linspace(start, end, steps + 1)
-    errors = _error_output(problem.C(end), problem.reference(end))
-    values = np.empty((steps + 1, n + 1, n + 1))
-    values[-1] = errors.T @ weight("Sf", Sf, outputs) @ errors
-    legs = problem.legs(times[:-1], times[1:])
+    errors = _error_output(of_time.C(end), of_time.reference(end))
+    values = np.empty((steps + 1, errors.shape[1], errors.shape[1]))
+    values[-1] = errors.T @ weight("Sf", problem.Sf, len(errors)) @ errors
+    legs = of_time.legs(times[:-1], times[1:])
     for k in range(steps - 1, -1, -1):
         values[k] = legs.value(k, values[k + 1])
-    return TrackingGains(read_only(times), read_only(values), problem, legs)
+    return TrackingGains(read_only(times), read_only(values), of_time, legs)
 
 
 def _solved(matrix: Vector, right: Vector) -> Vector:

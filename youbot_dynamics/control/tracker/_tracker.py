@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, cos, exp, hypot, pi, sin
 from typing import NamedTuple, Protocol
 
@@ -185,7 +184,7 @@ class TrackerSettings(Settings):
             law = LqFeedback(dead_times, np.full(3, base.answer_lag), hold, quicker, unseen)
         if known.any() and not known.all():
             alike = np.where(known, base.dead_times, base.dead_times[known].mean())
-            base = dataclasses.replace(base, dead_times=alike)
+            base = replace(base, dead_times=alike)
         eased = trajectory.eased(min(self.ease, float(np.ptp(trajectory.times))))
         return Tracker(eased, start, base, law, hold, self.settle, trust, self.line_blend)
 

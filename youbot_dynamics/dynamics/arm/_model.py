@@ -5,7 +5,7 @@ Source: documents 000 to 002, systems 1-12, 18-23.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -259,15 +259,10 @@ class ArmModel(MadeOfArguments):
                 not solve.
             ModelError: a winding so cold that its resistance is not positive, at the start or during the motion.
         """
-        drives = {"torque": torque, "current": current, "voltage": voltage}
-        given = [name for name, value in drives.items() if value is not None]
-        if len(given) != 1:
-            raise InputError(
-                "drive of the arm", got=" and ".join(given) or "none", expected=f"one of {', '.join(drives)}"
-            )
+        drive, values = _only({"torque": torque, "current": current, "voltage": voltage})
         n = self.tree.nv
-        rows = array(given[0], drives[given[0]], (None, n))  # type: ignore[arg-type]
-        if given[0] == "torque":
+        rows = array(drive, values, (None, n))
+        if drive == "torque":
             rows = rows / (self._motors[:, 0] * self._motors[:, 1])
         step = positive_time("dt", dt)
         columns = self._columns(state)
@@ -277,7 +272,7 @@ class ArmModel(MadeOfArguments):
             self._motors,
             self._heats,
             rows,
-            given[0] == "voltage",
+            drive == "voltage",
             step,
             columns,
             states,
@@ -285,17 +280,15 @@ class ArmModel(MadeOfArguments):
         )
         if end == motion_of.FROZEN:
             raise ModelError(
-                f"winding at {given[0]} [{done}]",
+                f"winding at {drive} [{done}]",
                 got="a resistance that is not positive",
                 expected="temperatures of winding and housing above T_ref - 1/alpha",
             )
         if end != steps.DONE:
-            raise InputError(f"{given[0]} [{done}]", **_FAILURES[end])
-        position, speed, bristle, winding, housing = (states[:, :, k] for k in range(5))
-        current_of, driving, resisting = (means[:, :, k] for k in range(3))
-        return ArmMotion(
-            position, speed, bristle, winding, housing, current_of, driving, resisting, end=_state(columns)
-        )
+            raise InputError(f"{drive} [{done}]", **_FAILURES[end])
+        position, speed, bristle, winding, housing = states.transpose(2, 0, 1)
+        current_of, driving, resisting = means.transpose(2, 0, 1)
+        return ArmMotion(position, speed, bristle, winding, housing, current_of, driving, resisting, _state(columns))
 
     def _columns(self, state: ArmState) -> Vector:
         """Check a state and return it as an array (n, 5) for the steps."""
@@ -333,6 +326,15 @@ _FAILURES = {
         "remedy": "shorten the step",
     },
 }
+
+
+def _only(drives: Mapping[str, ArrayLike | None]) -> tuple[str, ArrayLike]:
+    """Name and values of the one drive that is given; InputError for none or several."""
+    given = [(name, values) for name, values in drives.items() if values is not None]
+    if len(given) != 1:
+        got = " and ".join(name for name, _ in given) or "none"
+        raise InputError("drive of the arm", got=got, expected=f"one of {', '.join(drives)}")
+    return given[0]
 
 
 def _state(columns: Vector) -> ArmState:

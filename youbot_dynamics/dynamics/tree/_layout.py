@@ -162,55 +162,48 @@ def _moments(names: Sequence[str], masses: Vector, centres: Vector, inertias: Ve
     return first_moments, about_joint
 
 
-def make_layout(
-    names: Sequence[str],
-    parents: Sequence[int],
-    joint_types: Sequence[str],
-    axes: ArrayLike,
-    placements: ArrayLike,
-    masses: ArrayLike,
-    centres_of_mass: ArrayLike,
-    inertias: ArrayLike,
-    gravity: ArrayLike,
-    rotor_inertias: ArrayLike | None,
-) -> Layout:
-    """Return the checked layout of n bodies with nv speeds; arguments and errors as `Tree.from_arrays`.
+class Parts(NamedTuple):
+    """What a tree of n bodies with nv speeds is made of; each body's frame is its joint's frame."""
 
-    Args:
-        names: [n] of the bodies, for messages.
-        parents: [n].
-        joint_types: [n].
-        axes: (n, 3).
-        placements: (n, 4, 4).
-        masses: (n,) [kg].
-        centres_of_mass: (n, 3) [m].
-        inertias: (n, 3, 3) [kg m2].
-        gravity: (3,) [m/s2].
-        rotor_inertias: (nv,) [kg m2], None for none.
+    names: Sequence[str]  # [n] of the bodies, for messages
+    parents: Sequence[int]  # [n], -1 for the world
+    joint_types: Sequence[str]  # [n]
+    axes: ArrayLike  # (n, 3) of the joints, of any length but 0
+    placements: ArrayLike  # (n, 4, 4) joint frame in the parent's, at q = 0
+    masses: ArrayLike  # (n,) [kg]
+    centres_of_mass: ArrayLike  # (n, 3) [m]
+    inertias: ArrayLike  # (n, 3, 3) about the centres of mass [kg m2]
+    gravity: ArrayLike  # (3,) in the world [m/s2]
+    rotor_inertias: ArrayLike | None  # (nv,) reflected to the joints [kg m2], None for none
+
+
+def make_layout(parts: Parts) -> Layout:
+    """Return the checked layout of a tree; errors as `Tree.from_arrays`.
 
     Raises:
         ModelError: also for no body, or a duplicate name.
 
     Source: systems 18, 22.
     """
+    names = parts.names
     n = len(names)
     if n == 0:
         raise ModelError("tree", got="no body", expected="at least one")
     for name in names:
         if list(names).count(name) > 1:
             raise ModelError(f"name of body '{name}'", got="two bodies of that name", expected="one")
-    order = parents_first(parents, names)
-    kinds = _kinds_of(joint_types, names)
-    units = _unit_axes(array("axes", axes, (n, 3), _FINITE), kinds, names)
-    frames = array("placements", placements, (n, 4, 4))
-    weights = array("masses", masses, (n,), _FINITE)
-    centres = array("centres_of_mass", centres_of_mass, (n, 3), _FINITE)
-    central = array("inertias", inertias, (n, 3, 3))
+    order = parents_first(parts.parents, names)
+    kinds = _kinds_of(parts.joint_types, names)
+    units = _unit_axes(array("axes", parts.axes, (n, 3), _FINITE), kinds, names)
+    frames = array("placements", parts.placements, (n, 4, 4))
+    weights = array("masses", parts.masses, (n,), _FINITE)
+    centres = array("centres_of_mass", parts.centres_of_mass, (n, 3), _FINITE)
+    central = array("inertias", parts.inertias, (n, 3, 3))
     _check_bodies(names, frames, weights, central)
     counts = np.array([SPEEDS_OF[int(kind)] for kind in kinds], dtype=np.int64)
     widths = np.array([POSITIONS_OF[int(kind)] for kind in kinds], dtype=np.int64)
     nv = int(counts.sum())
-    rotors = np.zeros(nv) if rotor_inertias is None else array("rotor_inertias", rotor_inertias, (nv,))
+    rotors = np.zeros(nv) if parts.rotor_inertias is None else array("rotor_inertias", parts.rotor_inertias, (nv,))
     if np.any(rotors < 0.0):
         raise ModelError(
             f"rotor_inertias[{int(np.argmin(rotors))}]", got=f"{rotors.min():g}", expected="0 or more [kg m2]"
@@ -218,7 +211,7 @@ def make_layout(
     first_moments, about_joint = _moments(names, weights, centres, central)
     layout = Layout(
         order=order,
-        parents=np.array(parents, dtype=np.int64),
+        parents=np.array(parts.parents, dtype=np.int64),
         kinds=kinds,
         axes=units,
         rotations=frames[:, :3, :3].copy(),
@@ -231,7 +224,7 @@ def make_layout(
         first_moments=first_moments,
         inertias=about_joint,
         rotor_inertias=rotors.copy(),
-        gravity=array("gravity", gravity, (3,)).copy(),
+        gravity=array("gravity", parts.gravity, (3,)).copy(),
     )
     _check_carried_masses(layout, names)
     for field in layout:

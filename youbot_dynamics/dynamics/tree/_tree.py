@@ -32,6 +32,7 @@ from youbot_dynamics.dynamics.tree._layout import (
     POSITIONS_OF,
     PRISMATIC,
     Layout,
+    Parts,
     make_layout,
     parents_first,
 )
@@ -128,9 +129,8 @@ class Tree(MadeOfArguments):
         if len(named) != n or len(joint_types) != n:
             counts = f"{n}, {len(joint_types)}, {len(named)} of them"
             raise InputError("parents, joint_types, names", got=counts, expected="as many each")
-        layout = make_layout(
-            named, parents, joint_types, axes, placements, masses, centres_of_mass, inertias, gravity, rotor_inertias
-        )  # fmt: skip
+        frames, bodies = (joint_types, axes, placements), (masses, centres_of_mass, inertias)
+        layout = make_layout(Parts(named, parents, *frames, *bodies, gravity, rotor_inertias))
         return cls(named, named, layout, (Limits(),) * n, (0.0,) * n, (0.0,) * n)
 
     @classmethod
@@ -163,7 +163,7 @@ class Tree(MadeOfArguments):
         chosen = read_urdf(path_or_text, root, locked, tip=tip)
         index = {link.name: i for i, link in enumerate(chosen)}
         types = ["floating" if floating_base else "fixed", *(link.joint_type for link in chosen[1:])]
-        layout = make_layout(
+        parts = Parts(
             list(index),
             [index.get(link.parent, -1) if i else -1 for i, link in enumerate(chosen)],
             types,
@@ -178,7 +178,7 @@ class Tree(MadeOfArguments):
         return cls(
             tuple(index),
             tuple(link.joint for link in chosen),
-            layout,
+            make_layout(parts),
             tuple(link.limits for link in chosen),
             tuple(link.damping for link in chosen),
             tuple(link.friction for link in chosen),
@@ -397,6 +397,26 @@ class Tree(MadeOfArguments):
         )
 
 
+def _carriers(layout: Layout) -> tuple[list[int], Vector, list[int], Vector]:
+    """The moving body to which each of n bodies is fixed, -1 for the world, and its pose (n, 4, 4) in that.
+
+    Then the carriers of the parents of moving bodies, and the placements (n, 4, 4) of their joints in these.
+    """
+    n = len(layout.parents)
+    pose, placements = np.tile(np.eye(4), (n, 1, 1)), np.tile(np.eye(4), (n, 1, 1))
+    placements[:, :3, :3], placements[:, :3, 3] = layout.rotations, layout.positions
+    carrier, parents = [-1] * n, [int(parent) for parent in layout.parents]
+    for i in layout.order:
+        parent, fixed = int(layout.parents[i]), layout.kinds[i] == FIXED
+        carrier[i] = int(i) if not fixed else carrier[parent] if parent >= 0 else -1
+        if fixed:
+            pose[i] = (pose[parent] if parent >= 0 else np.eye(4)) @ placements[i]
+        elif parent >= 0:
+            parents[i] = carrier[parent]
+            placements[i] = pose[parent] @ placements[i]
+    return carrier, pose, parents, placements
+
+
 def _seen_from(pose: Vector, layout: Layout, i: int) -> tuple[float, Vector, Vector]:
     """Mass, first moment (3,) and inertia (3, 3) of body i about a frame in which its own has the pose (4, 4)."""
     rotation, mass, centre = pose[:3, :3], float(layout.masses[i]), np.zeros(3)
@@ -421,31 +441,16 @@ def without_fixed_joints(tree: Tree) -> Tree:
     kept = [i for i in range(n) if layout.kinds[i] != FIXED]
     if not kept:
         raise ModelError("tree", got="only fixed joints", expected="at least one that moves")
-    carrier = [-1] * n  # the moving body to which each body is fixed
-    pose_in_carrier = np.tile(np.eye(4), (n, 1, 1))
-    masses = np.zeros(n)
-    first_moments, inertias = np.zeros((n, 3)), np.zeros((n, 3, 3))
-    parents, placements = list(layout.parents), np.tile(np.eye(4), (n, 1, 1))
-    placements[:, :3, :3], placements[:, :3, 3] = layout.rotations, layout.positions
+    carriers, poses, parents, placements = _carriers(layout)
+    masses, first_moments, inertias = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
     for i in layout.order:
-        parent = int(layout.parents[i])
-        if layout.kinds[i] != FIXED:
-            carrier[i] = int(i)
-        elif parent >= 0:
-            carrier[i] = carrier[parent]
-        if layout.kinds[i] == FIXED:
-            pose_in_carrier[i] = (pose_in_carrier[parent] if parent >= 0 else np.eye(4)) @ placements[i]
-        elif parent >= 0:
-            parents[i] = carrier[parent]
-            placements[i] = pose_in_carrier[parent] @ placements[i]
-        if carrier[i] < 0:
-            continue
-        mass, first_moment, inertia = _seen_from(pose_in_carrier[i], layout, i)
-        masses[carrier[i]] += mass
-        first_moments[carrier[i]] += first_moment
-        inertias[carrier[i]] += inertia
-    index = {old: new for new, old in enumerate(kept)}
-    new_parents = np.array([index[int(parents[i])] if parents[i] >= 0 else -1 for i in kept], dtype=np.int64)
+        if (carrier := carriers[i]) >= 0:
+            mass, first_moment, inertia = _seen_from(poses[i], layout, i)
+            masses[carrier] += mass
+            first_moments[carrier] += first_moment
+            inertias[carrier] += inertia
+    index = {-1: -1} | {old: new for new, old in enumerate(kept)}
+    new_parents = np.array([index[parents[i]] for i in kept], dtype=np.int64)
     names = tuple(tree.names[i] for i in kept)
     merged = layout._replace(
         order=parents_first([int(parent) for parent in new_parents], names),

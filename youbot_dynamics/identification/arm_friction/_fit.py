@@ -10,11 +10,10 @@ Source: systems 7, 9, 12.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,7 +82,7 @@ class JointFit:
         unknowns = (*fit.unknowns, *(_total(total.name, total.unit) for total in self.totals))
         multiple = fit.half_width(1.0)
         estimates, totals = (widened(group, unknowns, rivals, multiple) for group in (self.estimates, self.totals))
-        return dataclasses.replace(self, estimates=estimates, totals=totals)
+        return replace(self, estimates=estimates, totals=totals)
 
     def changes_to(
         self, values: Mapping[str, float], row: JointRows, added: Callable[[float], float] = lambda speed: 0.0
@@ -281,7 +280,7 @@ def _with_reference(equations: ArmEquations) -> ArmFriction:
 
     def with_reference(reference: int) -> ArmFriction:
         scaled = (*(k != reference for k in range(len(equations.rows))), True)
-        return _solved(dataclasses.replace(equations, scaled=scaled), _ITERATIONS)
+        return _solved(replace(equations, scaled=scaled), _ITERATIONS)
 
     loads = [float(np.mean(row.known**2)) for row in equations.rows]
     reference = int(np.argmax(loads))
@@ -317,7 +316,7 @@ def _solved(equations: ArmEquations, iterations: int = 1) -> ArmFriction:
     for k, row in enumerate(equations.rows):
         explained = row.explained(equations.table(k) @ found.values)
         joints[row.name] = _joint_fit(fit, row, equations.friction(k), explained)
-    return dataclasses.replace(found, joints=tuple(joints[name] for name in names))
+    return replace(found, joints=tuple(joints[name] for name in names))
 
 
 def _surely_late(fit: Fit, delay: Estimate) -> bool:
@@ -376,6 +375,6 @@ def _with_speed(found: ArmFriction, row: JointRows, speed: float) -> ArmFriction
     """The fit with another v_s [rad/s] of one joint."""
     names = found.model.joint_names
     speeds = tuple(speed if j == row.joint else found.model.stribeck_speed(j) for j in range(len(names)))
-    rows = tuple(dataclasses.replace(one, stribeck_speed=speeds[one.joint]) for one in found.rows)
-    model = dataclasses.replace(found.model, stribeck_speeds=speeds)
-    return dataclasses.replace(_solved(dataclasses.replace(found.equations, model=model, rows=rows)), late=found.late)
+    rows = tuple(replace(one, stribeck_speed=speeds[one.joint]) for one in found.rows)
+    model = replace(found.model, stribeck_speeds=speeds)
+    return replace(_solved(replace(found.equations, model=model, rows=rows)), late=found.late)

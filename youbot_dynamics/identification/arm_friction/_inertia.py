@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import OptimizeResult, least_squares
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters, uncertainty
@@ -63,7 +63,7 @@ def body_parameters(pseudo: Vector) -> Vector:
     return np.concatenate([pseudo[..., 3:, 3], pseudo[..., :3, 3], inertia[..., i, j]], axis=-1)
 
 
-def consistent_inertia(identification: ArmFriction) -> ConsistentInertia:
+def consistent_inertia(found: ArmFriction) -> ConsistentInertia:
     """Physically consistent bodies and dissipative friction for the torques of an identification.
 
     Minimises the weighted squares of the torque errors, each joint in units of its own residual, plus the squares of
@@ -72,33 +72,33 @@ def consistent_inertia(identification: ArmFriction) -> ConsistentInertia:
     Raises:
         IdentificationError: an identification without a tree or without data.
     """
-    tree = identification.model.tree
-    if tree is None or identification.fit is None:
+    tree = found.model.tree
+    if tree is None or found.fit is None:
         raise IdentificationError(
             "bodies of the arm", got="no fit of a tree", expected="an identification with one, and joints that slid"
         )
     nominal, uncertainties = inertial_parameters(tree), uncertainty(tree)
-    problem = _Problem(*_triangular_factor(identification), nominal, uncertainties, len(tree.names))
-    best = problem.search(identification.friction.ravel())
+    problem = _Problem(*_triangular_factor(found), nominal, uncertainties, len(tree.names))
+    best = problem.search(found.friction.ravel())
     width = len(nominal)
     solution = problem.parameters(best.x)
     friction, shares = solution[width:].reshape(-1, len(PARTS)), {}
-    scales, delay = 1.0 + identification.reading_values[:-1], identification.reading_values[-1]
-    for row, scale, values in zip(identification.rows, scales, friction, strict=True):
+    scales, delay = 1.0 + found.reading_values[:-1], found.reading_values[-1]
+    for row, scale, values in zip(found.rows, scales, friction, strict=True):
         modelled = scale * (row.body @ solution[:width]) - row.known - delay * row.slew
         shares[row.name] = row.explained(modelled + row.friction() @ values)
     return ConsistentInertia(solution[:width], friction, shares, _MOST_STEPS if best.status == 0 else 0)
 
 
-def _triangular_factor(identification: ArmFriction) -> tuple[Vector, Vector]:
+def _triangular_factor(found: ArmFriction) -> tuple[Vector, Vector]:
     """Triangular factor (r, p) and target (r,) of the weighted rows: all inertial parameters, then friction."""
     stacks: list[Vector] = []
-    scales, delay = 1.0 + identification.reading_values[:-1], identification.reading_values[-1]
-    for k, row in enumerate(identification.rows):
-        friction = np.zeros((len(row.time), len(PARTS) * len(identification.rows)))
+    scales, delay = 1.0 + found.reading_values[:-1], found.reading_values[-1]
+    for k, row in enumerate(found.rows):
+        friction = np.zeros((len(row.time), len(PARTS) * len(found.rows)))
         friction[:, len(PARTS) * k : len(PARTS) * (k + 1)] = row.friction()
-        residual = row.torque - identification.modelled(k)[0]
-        weight = 1.0 / max(float(np.sqrt(np.mean(residual**2))), 1e-3)
+        residual = row.torque - found.modelled(k)[0]
+        weight = 1.0 / max(rms(residual), 1e-3)
         stacks.append(weight * np.column_stack([scales[k] * row.body, friction, row.torque + delay * row.slew]))
     upper: Vector = np.linalg.qr(np.vstack(stacks))[1]
     return upper[:, :-1], upper[:, -1]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.dynamics.lugre import coulomb_under_load
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
@@ -73,14 +73,14 @@ def _refused(reason: Reason, held_out: tuple[float, float] = (math.nan, math.nan
     return LoadFriction(undetermined(_UNLOADED, reason), undetermined(_LOAD, reason), held_out)
 
 
-def _load_fit(identification: ArmFriction, row: JointRows) -> tuple[Fit, Vector]:
+def _load_fit(found: ArmFriction, row: JointRows) -> tuple[Fit, Vector]:
     """Fit of the rows, Coulomb torque and load coefficient last, and the gear's torque (r,)."""
     body, friction = row.body[:, row.free], row.friction()[:, ::-1]
     names = [*(f"body_{k}" for k in range(body.shape[1])), *PARTS[:0:-1]]
     unknowns = [*(Unknown(name, "") for name in names), _UNLOADED, _LOAD]
     body_values, block = np.zeros(body.shape[1]), block_length([row], len(unknowns))
     for _ in range(_ITERATIONS):
-        gear = _gear_torque(identification, row, body, body_values)
+        gear = _gear_torque(found, row, body, body_values)
         column = np.sign(row.speed) * coulomb_under_load(0.0, 1.0, gear)
         table = np.column_stack([body, friction, column])
         fit = least_squares(row.pieces(table, row.torque - row.nominal, block), unknowns)
@@ -88,9 +88,9 @@ def _load_fit(identification: ArmFriction, row: JointRows) -> tuple[Fit, Vector]
     return fit, gear
 
 
-def _gear_torque(identification: ArmFriction, row: JointRows, body: Vector, body_values: Vector) -> Vector:
+def _gear_torque(found: ArmFriction, row: JointRows, body: Vector, body_values: Vector) -> Vector:
     """Torque (r,) from the gear to the bodies, for values (m,) of their columns."""
-    tree, base = identification.model.tree, identification.base
+    tree, base = found.model.tree, found.base
     if tree is None or base is None:
         return row.nominal + body @ body_values
     parameters, bodies = inertial_parameters(tree), OF_BODY * len(tree.names)
@@ -111,5 +111,5 @@ def _prediction_errors(row: JointRows, gear: Vector) -> tuple[float, float]:
             train = piece % 2 == fold
             values = np.linalg.lstsq(table[train] / lengths, target[train], rcond=1e-6)[0]
             prediction_error[~train] = (target - table / lengths @ values)[~train]
-        errors.append(float(np.sqrt(np.mean(prediction_error**2))))
+        errors.append(rms(prediction_error))
     return errors[0], errors[1]

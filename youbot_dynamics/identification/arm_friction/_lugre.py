@@ -9,17 +9,16 @@ Source: systems 9, 10.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar, nnls
 
-from youbot_dynamics.arrays import Indices, Vector
+from youbot_dynamics.arrays import Indices, Vector, usual_step
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError
@@ -103,22 +102,22 @@ def bend(path: Vector, steepness: float, share: Vector) -> None:
         share[k] = deflection
 
 
-def near_reversals(recordings: Sequence[ArmSignals], identification: ArmFriction, joint: int) -> Reversals | None:
-    """Readings near the reversals of joint number `joint` in `identification.rows`; None without reversals.
+def near_reversals(recordings: Sequence[ArmSignals], found: ArmFriction, joint: int) -> Reversals | None:
+    """Readings near the reversals of joint number `joint` in `found.rows`; None without reversals.
 
     Identified weight, inertia and viscous friction of the arm are subtracted, and the efforts are taken back by their
     identified delay: late efforts make a bristle look softer, or stiffer.
     """
-    delay = float(identification.reading_values[-1]) if identification.readings else 0.0
-    column = identification.rows[joint].joint
-    nominal = identification.model.tree
-    tree = None if nominal is None else with_inertial_parameters(nominal, identification.parameters)
+    delay = float(found.reading_values[-1]) if found.readings else 0.0
+    column = found.rows[joint].joint
+    nominal = found.model.tree
+    tree = None if nominal is None else with_inertial_parameters(nominal, found.parameters)
     pieces: list[tuple[Any, ...]] = []
     paths, steps, rates = [], [], []
     for recording_index, signals in enumerate(recordings):
         even = even_stamps(signals.time, signals.position)
         prompt = [np.interp(even + delay, even, torque) for torque in signals.torque.T]
-        signals = dataclasses.replace(signals, time=even, torque=np.column_stack(prompt))
+        signals = replace(signals, time=even, torque=np.column_stack(prompt))
         time, position = signals.time, signals.position[:, column]
         fine_time = np.interp(np.arange((len(time) - 1) * _REFINEMENT + 1) / _REFINEMENT, np.arange(len(time)), time)
         paths.append(_smooth_path(time, position, fine_time))
@@ -126,7 +125,7 @@ def near_reversals(recordings: Sequence[ArmSignals], identification: ArmFriction
         rates.append((len(time) - 1) / max(float(time[-1] - time[0]), 1e-9))
         for first, turn, last in _reversal_pieces(position):
             index = np.arange(first, last)[:_MOST_READINGS]
-            friction = _friction_torque(signals, identification, tree, joint, index)
+            friction = _friction_torque(signals, found, tree, joint, index)
             finite = np.isfinite(friction)
             if np.count_nonzero(finite) < _FEWEST:
                 continue
@@ -147,13 +146,12 @@ def _smooth_path(time: Vector, position: Vector, fine_time: Vector) -> Vector:
 
     Without the means, encoder quantisation at high rates would look like motion back and forth.
     """
-    group_size = max(1, round(_POSITION_MEAN / float(np.median(np.diff(time)))))
+    group_size = max(1, round(_POSITION_MEAN / usual_step(time)))
     groups = len(time) // group_size
     middles = time[: groups * group_size].reshape(groups, group_size).mean(axis=1)
     means = position[: groups * group_size].reshape(groups, group_size).mean(axis=1)
     increasing = np.concatenate([[True], np.diff(middles) > 0.0])
-    path: Vector = CubicSpline(middles[increasing], means[increasing])(np.clip(fine_time, middles[0], middles[-1]))
-    return path
+    return np.asarray(CubicSpline(middles[increasing], means[increasing])(np.clip(fine_time, middles[0], middles[-1])))
 
 
 def _reversal_pieces(position: Vector) -> list[tuple[int, int, int]]:
@@ -173,14 +171,12 @@ def _reversal_pieces(position: Vector) -> list[tuple[int, int, int]]:
     return pieces
 
 
-def _friction_torque(
-    signals: ArmSignals, identification: ArmFriction, tree: Tree | None, joint: int, index: Indices
-) -> Vector:
+def _friction_torque(signals: ArmSignals, found: ArmFriction, tree: Tree | None, joint: int, index: Indices) -> Vector:
     """Torque (r,) of the readings `index` (r,) minus bodies and viscous friction; NaN at the ends of the recording."""
-    row, values = identification.rows[joint], identification.values
+    row, values = found.rows[joint], found.values
     time = signals.time[index]
     # Smoothed over at most one period of the driver, because the acceleration changes quickly while the bristles bend.
-    group_size = max(1, round(_ACCELERATION_MEAN / float(np.median(np.diff(signals.time)))))
+    group_size = max(1, round(_ACCELERATION_MEAN / usual_step(signals.time)))
     first = max(0, int(index[0]) - 4 * group_size)
     groups = min(len(signals.time) - first, int(index[-1]) - first + 5 * group_size) // group_size
     if groups < _FEWEST:
@@ -193,14 +189,14 @@ def _friction_torque(
     curve = CubicSpline(middles, table)
     speed, acceleration, position = curve(time, 1), curve(time, 2), signals.position[index]
     if tree is not None:
-        scale = 1.0 + identification.reading_values[joint]
+        scale = 1.0 + found.reading_values[joint]
         bodies = scale * tree.inverse_dynamics(position, speed, acceleration)[:, row.joint]
     else:
         columns = [acceleration[:, row.joint]]
-        if identification.model.weighed:
+        if found.model.weighed:
             columns += [np.sin(position[:, row.joint]), np.cos(position[:, row.joint])]
         bodies = np.column_stack(columns) @ values[len(columns) * joint : len(columns) * (joint + 1)]
-    viscous = identification.friction[joint, PARTS.index("viscous")] * speed[:, row.joint]
+    viscous = found.friction[joint, PARTS.index("viscous")] * speed[:, row.joint]
     friction: Vector = signals.torque[index, row.joint] - bodies - viscous
     friction[(time < middles[1]) | (time > middles[-2])] = np.nan
     return friction
@@ -227,18 +223,18 @@ class Bristles:
     reversals: int = 0
 
 
-def fit_bristles(recordings: Sequence[ArmSignals], identification: ArmFriction, joint: str) -> Bristles:
+def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: str) -> Bristles:
     """Identify sigma0 of one joint, and sigma1 if the rate of readings allows.
 
     The torque near each reversal, minus identified weight, inertia and viscous friction, is coulomb times a function of
     the distance with one unknown, sigma0 / coulomb, which is searched. Each reversal has its own constant for errors of
-    the bodies. The blocks of the intervals are reversals. The recordings are those of `identification`, or different
+    the bodies. The blocks of the intervals are reversals. The recordings are those of `found`, or different
     recordings of the same arm.
     """
-    fitted = [k for k, row in enumerate(identification.rows) if row.name == joint]
-    if not fitted or identification.fit is None:
-        return _refused(identification[joint].estimates[0].reason)
-    reversals = near_reversals(recordings, identification, fitted[0])
+    fitted = [k for k, row in enumerate(found.rows) if row.name == joint]
+    if not fitted or found.fit is None:
+        return _refused(found[joint].estimates[0].reason)
+    reversals = near_reversals(recordings, found, fitted[0])
     if reversals is None:
         return _refused(_NO_REVERSAL)
 
@@ -267,7 +263,7 @@ def fit_bristles(recordings: Sequence[ArmSignals], identification: ArmFriction, 
         reason = _UP_TO_COULOMB
         try:
             bristles = _linearised(reversals, steepness, transition_readings)
-            if identification[joint]["coulomb"].identified:
+            if found[joint]["coulomb"].identified:
                 return bristles
         except IdentificationError:
             few = f"{reversals.count} reversals are too few for an interval"

@@ -9,8 +9,7 @@ Source: system 20.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +20,7 @@ from youbot_dynamics.dynamics.tree import Layout, Tree, inverse_dynamics_rows
 
 QUANTITIES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 _UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m2",) * 6)
-_INERTIAS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+_INERTIAS = tuple(zip(*np.triu_indices(3), strict=True))
 OF_BODY = len(QUANTITIES)
 
 _ROUNDING = 1e-9  # share of a column in a combination below which it is a rounding error
@@ -48,7 +47,7 @@ def inertial_parameters(tree: Tree) -> Vector:
 
 def with_inertial_parameters(tree: Tree, parameters: Vector) -> Tree:
     """The same joints with other inertial parameters (p,), p = 10 n + nv, not checked: they may be unphysical."""
-    return dataclasses.replace(tree, layout=_layout_with(tree, parameters))
+    return replace(tree, layout=_layout_with(tree, parameters))
 
 
 def _layout_with(tree: Tree, parameters: Vector) -> Layout:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -64,14 +64,14 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
     """
     least = shortest(recordings)
     if 2.0 * least > 1.5 * model.half_width:
-        model = dataclasses.replace(model, half_width=2.0 * least)
+        model = replace(model, half_width=2.0 * least)
     found = fitted_arm(arm_equations(recordings, model))
     while True:
         found = found if model.stribeck_speeds else with_stribeck(found)
         half_width = max(0.5 * found.model.half_width, least)
         if half_width >= found.model.half_width:
             break
-        finer = fitted_arm(arm_equations(recordings, dataclasses.replace(found.model, half_width=half_width)))
+        finer = fitted_arm(arm_equations(recordings, replace(found.model, half_width=half_width)))
         if changed := _window_dependent(found, finer):  # more than the steps of the encoders explain?
             changed = _window_dependent(*(_with_reading_errors(one, recordings) for one in (found, finer)))
         if not changed:
@@ -127,12 +127,12 @@ def _with_reading_errors(found: ArmFriction, recordings: Sequence[ArmSignals]) -
         error = random.uniform(-0.5, 0.5, signals.position.shape) * position_step
         double = np.where(torque_step > 0.0, 2.0 * torque_step, 1.0)
         torque = np.where(torque_step > 0.0, double * np.round(signals.torque / double), signals.torque)
-        coarser.append(dataclasses.replace(signals, position=signals.position + error, torque=torque))
+        coarser.append(replace(signals, position=signals.position + error, torque=torque))
     found, joints = _with_window_errors(found, fitted_arm(arm_equations(coarser, found.model)), _COARSE), []
     for joint, rounding in zip(found.joints, _lasting_rounding(recordings), strict=True):
         rival = Rival(_COARSE, {level.name: rounding for level in (*joint.estimates[:1], *joint.totals)})
         joints.append(joint if found.fit is None else joint.with_rivals(found.fit, [rival]))
-    return dataclasses.replace(found, joints=tuple(joints))
+    return replace(found, joints=tuple(joints))
 
 
 def _lasting_rounding(recordings: Sequence[ArmSignals]) -> Vector:
@@ -177,7 +177,7 @@ def _with_window_errors(found: ArmFriction, other: ArmFriction, reason: Reason |
             continue
         rival = Rival(reason, joint.changes_to(bounded_values(other.fit), rows[joint.name]))
         joints.append(joint.with_rivals(found.fit, [rival]))
-    return dataclasses.replace(found, joints=tuple(joints))
+    return replace(found, joints=tuple(joints))
 
 
 def _with_shape_errors(found: ArmFriction) -> ArmFriction:
@@ -191,7 +191,7 @@ def _with_shape_errors(found: ArmFriction) -> ArmFriction:
     if found.fit is None:
         return found
     common = float(found.reading_values[-1]) if equations.scaled else 0.0
-    own = dataclasses.replace(equations, scaled=(*equations.scaled[:-1], False) if equations.scaled else ())
+    own = replace(equations, scaled=(*equations.scaled[:-1], False) if equations.scaled else ())
     try:
         late = own.solution([-row.slew for row in rows])
         by_direction = equations.solution([row.by_direction() for row in rows])
@@ -219,7 +219,7 @@ def _with_shape_errors(found: ArmFriction) -> ArmFriction:
         )
         rival = Rival(reason, {one.name: values[one.name] - one.value for one in inertial})
         inertial = widened(inertial, found.fit.unknowns, [rival], found.fit.half_width(1.0))
-    return dataclasses.replace(found, joints=tuple(joints), inertial=inertial)
+    return replace(found, joints=tuple(joints), inertial=inertial)
 
 
 def _power_rival(joint: JointFit, row: JointRows, other: Fit, exponent: float) -> Rival:
@@ -304,7 +304,5 @@ def _refuse_estimates(found: ArmFriction, refusals: Mapping[str, Reason]) -> Arm
     joints = []
     for joint in found.joints:
         reason = next((refusals[estimate.name] for estimate in joint.estimates if estimate.name in refusals), None)
-        joints.append(
-            dataclasses.replace(joint, estimates=refused(joint.estimates), totals=refused(joint.totals, reason))
-        )
-    return dataclasses.replace(found, joints=tuple(joints), inertial=refused(found.inertial))
+        joints.append(replace(joint, estimates=refused(joint.estimates), totals=refused(joint.totals, reason)))
+    return replace(found, joints=tuple(joints), inertial=refused(found.inertial))

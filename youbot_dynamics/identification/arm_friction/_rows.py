@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import roots_gegenbauer
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.identification.arm_friction._regressors import (
     UNKNOWN_ROTOR,
@@ -22,7 +21,16 @@ from youbot_dynamics.identification.arm_friction._regressors import (
     uncertainty,
 )
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, SLOWEST, ArmWindows, arm_windows
-from youbot_dynamics.identification.least_squares import NEGLIGIBLE, Fit, Kind, Reason, Rows, Unknown, least_squares
+from youbot_dynamics.identification.least_squares import (
+    NEGLIGIBLE,
+    SIGNIFICANT,
+    Fit,
+    Kind,
+    Reason,
+    Rows,
+    Unknown,
+    least_squares,
+)
 from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
 
 NO_EFFORT = Reason(Kind.NOT_MEASURED, "the recording holds no efforts of this joint; needed: its efforts and positions")
@@ -125,12 +133,12 @@ class JointRows:
     def with_free(self, columns: NDArray[np.intp]) -> JointRows:
         """The same with the columns (b,) of the bodies that are unknowns."""
         table = np.column_stack([self.body[:, columns], np.sign(self.speed)])
-        return dataclasses.replace(self, free=columns, offset=_unexplained_constant(table) > _OFFSET_SHARE)
+        return replace(self, free=columns, offset=_unexplained_constant(table) > _OFFSET_SHARE)
 
     def linearised(self, values: Vector, scale: float) -> JointRows:
         """The same about a scale, and about the values (p,) of unknowns that begin with those of the bodies (b,)."""
         columns = self.body[:, self.free]
-        return dataclasses.replace(self, load=self.nominal + columns @ values[: columns.shape[1]], scale=scale)
+        return replace(self, load=self.nominal + columns @ values[: columns.shape[1]], scale=scale)
 
     @property
     def one_speed(self) -> bool:
@@ -188,8 +196,7 @@ class JointRows:
         if self.one_speed:
             return np.zeros(len(self.speed))
         speeds = np.maximum(np.abs(self.speed + np.multiply.outer(_NODES, self.spread)), SLOWEST)
-        column: Vector = np.sign(self.speed) * (_NODE_WEIGHTS / _NODE_WEIGHTS.sum() @ speeds**exponent)
-        return column
+        return np.asarray(np.sign(self.speed) * (_NODE_WEIGHTS / _NODE_WEIGHTS.sum() @ speeds**exponent))
 
     def by_direction(self) -> Vector:
         """Column (r,) of |v|: half the difference of viscous friction by direction; 0 if there is only one speed."""
@@ -206,8 +213,7 @@ class JointRows:
 
     def drift(self, quantity: str) -> Vector:
         """Column (r,) of the regressor of one of PARTS times -1 to 1 from begin to end of each recording."""
-        column: Vector = self.friction()[:, PARTS.index(quantity)] * (2.0 * self.progress() - 1.0)
-        return column
+        return np.asarray(self.friction()[:, PARTS.index(quantity)] * (2.0 * self.progress() - 1.0))
 
     def pieces(self, table: Vector, target: Vector, block: float) -> list[Rows]:
         """Rows of each recording, of columns (r, p) and targets (r,), with blocks of this duration [s]."""
@@ -227,7 +233,7 @@ class JointRows:
         k. Each joint stands for itself, so that k holds where the efforts are in a unit that is far off. k is NaN if
         the links did not move.
         """
-        friction = dataclasses.replace(self, offset=True).friction()
+        friction = replace(self, offset=True).friction()
         others = np.linalg.qr(friction[:, [PARTS.index(part) for part in ("coulomb", "viscous", "offset")]])[0]
         moved = links - others @ (others.T @ links)
         power, torque = float(moved @ moved), float(np.linalg.norm(self.torque))
@@ -239,8 +245,7 @@ def _unexplained(table: Vector, target: Vector, rcond: float) -> Vector:
     """Residual (r,) of a target (r,) by columns (r, m), which are scaled to equal length."""
     lengths = np.linalg.norm(table, axis=0)
     scaled = table[:, lengths > 0.0] / lengths[lengths > 0.0]
-    residual: Vector = target - scaled @ np.linalg.lstsq(scaled, target, rcond=rcond)[0]
-    return residual
+    return np.asarray(target - scaled @ np.linalg.lstsq(scaled, target, rcond=rcond)[0])
 
 
 def _unexplained_constant(table: Vector) -> float:
@@ -253,9 +258,6 @@ def _unexplained_constant(table: Vector) -> float:
 _BLOCK, _SHORTEST_BLOCK, _SPARE_BLOCKS = 1.0, 0.2, 12
 # Effect on the torques below which a combination of inertial parameters is not included in the first fit [N m].
 _FIRST_EFFECT = 0.005
-# Smallest ratio of the effect of a combination to the residual's standard error over all rows. Combinations that are
-# not fitted keep their nominal values, which biases the friction of a small joint.
-_LEAST_SIGNIFICANCE = 3.0
 _HIDDEN = "weight or friction hide it in these data"
 _NO_STRIBECK = "no Stribeck speed was given"
 _REFERENCE_JOINT = "the scales of the other joints are relative to this one, or these data do not determine its scale"
@@ -368,15 +370,15 @@ class ArmEquations:
 
     def without(self, refused: dict[str, Reason]) -> ArmEquations:
         """Equations without these joints, by name; the bodies, which all joints share, are those of the others."""
-        rows = tuple(dataclasses.replace(row, offset=True) for row in self.rows if row.name not in refused)
-        return _with_bodies(dataclasses.replace(self, rows=rows, refused=self.refused | refused))
+        rows = tuple(replace(row, offset=True) for row in self.rows if row.name not in refused)
+        return _with_bodies(replace(self, rows=rows, refused=self.refused | refused))
 
     def linearised(self, fit: Fit, scaled: tuple[bool, ...]) -> ArmEquations:
         """The same about the solution of a fit, with other scales: a scale times a change of bodies is not linear."""
         scales = np.nan_to_num([estimate.value for estimate in fit.estimates[self.readings]]) * scaled
         values = np.nan_to_num(fit.values)
         rows = tuple(row.linearised(values, scale) for row, scale in zip(self.rows, scales.tolist(), strict=False))
-        return dataclasses.replace(self, rows=rows, scaled=scaled)
+        return replace(self, rows=rows, scaled=scaled)
 
 
 def further_term(joint: str) -> str:
@@ -458,20 +460,23 @@ def _with_bodies(equations: ArmEquations) -> ArmEquations:
         base = _determined_bodies(model.tree, rows)
     scaled = () if base is None else (True,) * (len(rows) + 1)
     rows = tuple(row.with_free(row.free if base is None else base.columns) for row in rows)
-    return dataclasses.replace(equations, rows=rows, base=base, scaled=scaled)
+    return replace(equations, rows=rows, base=base, scaled=scaled)
 
 
 def _determined_bodies(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
-    """Combinations of inertial parameters with an effect that exceeds the unexplained torque of the rows."""
+    """Combinations of inertial parameters with an effect that exceeds the residual's standard error over all rows.
+
+    Others keep their nominal values, which biases the friction of a small joint.
+    """
     preliminary = felt_parameters(tree, np.concatenate([row.body for row in rows]), _FIRST_EFFECT)
     weighted = []
     for row in rows:
         columns = np.hstack([row.body[:, preliminary.columns], row.friction()])
         weighted.append(_noise_weight(columns, row.torque - row.known) * row.body)
     table = np.concatenate(weighted)
-    return felt_parameters(tree, table, _LEAST_SIGNIFICANCE / math.sqrt(len(table)))
+    return felt_parameters(tree, table, SIGNIFICANT / math.sqrt(len(table)))
 
 
 def _noise_weight(table: Vector, target: Vector) -> float:
     """1 / residual of a joint fitted alone [1/(N m)], so that a large joint does not dominate a small one."""
-    return 1.0 / max(float(np.sqrt(np.mean(_unexplained(table, target, 1e-6) ** 2))), 1e-3)
+    return 1.0 / max(rms(_unexplained(table, target, 1e-6)), 1e-3)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, usual_step
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.identification.signals import TRAVEL, ArmSignals, even_stamps
 
@@ -44,7 +44,7 @@ class ArmWindows:
 
 def shortest(recordings: Sequence[ArmSignals]) -> float:
     """Smallest half-width [s] for which windows of each recording hold 5 readings; 0 without readings."""
-    periods = [float(np.median(np.diff(signals.time))) for signals in recordings if len(signals.time) > 1]
+    periods = [usual_step(signals.time) for signals in recordings if len(signals.time) > 1]
     return 0.5 * (_FEWEST + 1) * max(periods, default=0.0)
 
 
@@ -55,7 +55,7 @@ def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindo
     [s] is increased if a window would hold fewer than 5 readings.
     """
     time, n = even_stamps(signals.time, signals.position), signals.position.shape[1]
-    period = float(np.median(np.diff(time))) if len(time) > 1 else half_width
+    period = usual_step(time, half_width)
     width = max(half_width, shortest([signals]))
     middles = np.arange(time[0] + width, time[-1] - width, width) if len(time) > 1 else np.zeros(0)
     # Positions near 0, to preserve the precision of differences.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._fit import FAR, ArmFriction, JointFit
-from youbot_dynamics.identification.arm_friction._inertia import consistent_inertia
+from youbot_dynamics.identification.arm_friction._inertia import ConsistentInertia, consistent_inertia
 from youbot_dynamics.identification.arm_friction._load import load_friction
 from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._rivals import identify_arm_friction
@@ -51,40 +51,31 @@ _MOST_FRICTION = 3.0
 _LEAST_EXPLAINED = 0.9  # share of a joint's torques below which the bodies are suspect; 0.94 to 0.99 on real arms
 
 
-@dataclass(frozen=True, eq=False)
-class _ArmPart:
-    """Arm data of one recording."""
-
-    arm: RecordedArm | None  # readings, None if they cannot be used
-    refusal: Reason | None  # why they cannot be used, None if they can
-
-
-def extract(opened: Opened, robot: Robot) -> _ArmPart:
-    """Readings of one recording; none if the arm was at rest, so that drives of the base cost no memory.
+def extract(opened: Opened, robot: Robot) -> RecordedArm | Reason:
+    """Readings of one recording, or why they cannot be used: drives of the base alone cost no memory.
 
     Raises:
         RecordingError: no states of the arm, or angles that cannot be radians.
         IdentificationError: stamps that decrease.
     """
     arm = recorded_arm(opened.bag(), robot, opened.options.topics, opened.number)
-    reason = arm.refusal()
-    return _ArmPart(None if reason else arm, reason)
+    return arm.refusal() or arm
 
 
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Friction and bodies from all recordings in which the arm moved."""
     names = tuple(f"joint_{k + 1}" for k in range(len(robot.driver.arm_joints)))
-    notes = [f"{recording.name}: {recording.part.refusal.text}" for recording in taken if recording.part.arm is None]
-    usable = [recording for recording in taken if recording.part.arm is not None]
+    notes = [f"{one.name}: {one.part.text}" for one in taken if isinstance(one.part, Reason)]
+    usable = [recording for recording in taken if isinstance(recording.part, RecordedArm)]
     if not usable:
-        reason = taken[0].part.refusal
+        reason = taken[0].part
         return StageResult(
             STAGE, tuple(finding for name in names for finding in _refused(name, reason)), missing=reason.text
         )
-    used, left_out = within_an_hour(usable, lambda part: part.arm.signals.time)
+    used, left_out = within_an_hour(usable, lambda part: part.signals.time)
     notes += left_out
-    signals = [recording.part.arm.signals for recording in used]
-    missing = {names[k] for recording in used for k in recording.part.arm.missing}
+    signals = [recording.part.signals for recording in used]
+    missing = {names[k] for recording in used for k in recording.part.missing}
     if missing:
         absent = ", ".join(robot.driver.arm_joints[names.index(name)] for name in sorted(missing))
         notes.append(
@@ -93,59 +84,62 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         )
     # Links of joints whose angles are unknown weigh in an unknown way.
     tree = None if missing else robot.arm.model().tree
-    identification = identify_arm_friction(signals, ArmFrictionModel(names, tree))
+    found = identify_arm_friction(signals, ArmFrictionModel(names, tree))
     findings: list[Finding] = []
     for k, name in enumerate(names):
-        findings += _joint_findings(identification[name], name)
-        loaded = load_friction(identification, name)
+        findings += _joint_findings(found[name], name)
+        loaded = load_friction(found, name)
         details = {"error_without": loaded.held_out[0], "error_with": loaded.held_out[1]}
         for estimate in (loaded.load, loaded.coulomb) if loaded.load.identified else (loaded.load,):
             findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, details=details))
-        bristles = fit_bristles(signals, identification, name)
+        bristles = fit_bristles(signals, found, name)
         for estimate in (bristles.sigma0, bristles.sigma1):
             details = {"reversals": float(bristles.reversals)}
             findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, bristles.reversals, "", details))
-        findings += _torque_delay([recording.part.arm for recording in used], k, name)
+        findings += _torque_delay([recording.part for recording in used], k, name)
     findings = [one for one in findings if one.row.of.get("joint") not in missing]
     findings += [
-        Finding(FINDINGS.row(estimate.name), estimate, 0 if identification.fit is None else identification.fit.rows)
-        for estimate in (identification.inertial if tree is not None else ())
+        Finding(FINDINGS.row(estimate.name), estimate, 0 if found.fit is None else found.fit.rows)
+        for estimate in (found.inertial if tree is not None else ())
     ]
-    relative = {joint: 1.0 + one.value for joint, one in _scales(identification).items() if math.isfinite(one.value)}
-    scale = effort_scale(identification.equations, relative)
-    findings = [replace(one, estimate=_in_own_unit(one, identification.model)) for one in findings]
+    relative = {joint: 1.0 + one.value for joint, one in _scales(found).items() if math.isfinite(one.value)}
+    scale = effort_scale(found.equations, relative)
+    findings = [replace(one, estimate=_in_own_unit(one, found.model)) for one in findings]
     findings = within_motors(scale.judged(findings), robot)
-    bodies = None
-    if identification.fit is not None:
-        notes += [_efforts(identification)] if identification.readings else []
-        if tree is None:
-            notes.append("bodies of the arm were not identified: some joints were not recorded")
-        elif max(len(row.time) for row in identification.rows) < _FEWEST_FOR_BODIES:
-            notes.append(f"bodies of the arm were not identified: no joint slid for {_FEWEST_FOR_BODIES // 10} s")
-        elif not scale.gives_bodies:
-            notes.append(
-                "bodies of the arm were not identified: the efforts do not fit the robot file, see the warnings"
-            )
-        else:
-            bodies = consistent_inertia(identification)
-            shares = ", ".join(f"{name} {share:.3f}" for name, share in bodies.explained.items())
-            stopped = f"; the search stopped after {bodies.steps} steps, before it converged" if bodies.steps else ""
-            notes.append(
-                f"share of the torques explained by physically consistent bodies (R2): {shares}; parameters that the "
-                f"motion does not determine keep the values of the URDF{stopped}"
-            )
+    bodies, note = _bodies(found, scale)
+    notes += [_efforts(found)] if found.readings else []
     return StageResult(
         STAGE,
         tuple(findings),
-        fits=_curves(identification),
+        fits=_curves(found),
         # That of the bodies would fill a page.
-        correlations=Correlation.of_fit("Friction of the arm", identification.fit, len(identification.inertial)),
+        correlations=Correlation.of_fit("Friction of the arm", found.fit, len(found.inertial)),
         warnings=(
-            *_wrong_scales(identification, scale),
+            *_wrong_scales(found, scale),
             *(text for recording in used for text in _warnings(recording)),
         ),
-        notes=tuple(notes),
+        notes=(*notes, *note),
         products={} if bodies is None else {BODIES: bodies},
+    )
+
+
+def _bodies(found: ArmFriction, scale: EffortScale) -> tuple[ConsistentInertia | None, tuple[str, ...]]:
+    """Bodies of the arm, None if the data do not give them, and a note on them; none without a fit."""
+    if found.fit is None:
+        return None, ()
+    lacking = "" if scale.gives_bodies else "the efforts do not fit the robot file, see the warnings"
+    if max(len(row.time) for row in found.rows) < _FEWEST_FOR_BODIES:
+        lacking = f"no joint slid for {_FEWEST_FOR_BODIES // 10} s"
+    if found.model.tree is None:
+        lacking = "some joints were not recorded"
+    if lacking:
+        return None, (f"bodies of the arm were not identified: {lacking}",)
+    bodies = consistent_inertia(found)
+    shares = ", ".join(f"{name} {share:.3f}" for name, share in bodies.explained.items())
+    stopped = f"; the search stopped after {bodies.steps} steps, before it converged" if bodies.steps else ""
+    consistent = f"share of the torques explained by physically consistent bodies (R2): {shares}"
+    return bodies, (
+        f"{consistent}; parameters that the motion does not determine keep the values of the URDF{stopped}",
     )
 
 
@@ -200,18 +194,18 @@ def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Findi
     return [replace(finding, samples=result.fit.rows, details=details)]
 
 
-def _scales(identification: ArmFriction) -> dict[str, Estimate]:
+def _scales(found: ArmFriction) -> dict[str, Estimate]:
     """Scale of the efforts of each joint, relative to the joint with the largest torques."""
-    names = (row.name for row in identification.rows)
-    return dict(zip(names, identification.readings[:-1], strict=False))  # there are none without a fit
+    names = (row.name for row in found.rows)
+    return dict(zip(names, found.readings[:-1], strict=False))  # there are none without a fit
 
 
-def _efforts(identification: ArmFriction) -> str:
+def _efforts(found: ArmFriction) -> str:
     """Note on the efforts: scales relative to the joint with the largest torques, and their delay."""
-    delay = identification.readings[-1]
+    delay = found.readings[-1]
     deviations = [
         f"{joint} {100.0 * scale.value:+.1f} +- {100.0 * scale.standard_error:.1f} %"
-        for joint, scale in _scales(identification).items()
+        for joint, scale in _scales(found).items()
         if np.isfinite(scale.value)
     ]
     if np.isfinite(delay.value):
@@ -219,7 +213,7 @@ def _efforts(identification: ArmFriction) -> str:
     return f"efforts, relative to those of the joint with the largest: {', '.join(deviations) or 'nothing is known'}"
 
 
-def _wrong_scales(identification: ArmFriction, scale: EffortScale) -> list[str]:
+def _wrong_scales(found: ArmFriction, scale: EffortScale) -> list[str]:
     """Warnings of efforts that the bodies of the robot file do not explain."""
     whole = (
         f"the efforts show {scale.overall:.3g} times the weight and inertia of the links in the robot file: "
@@ -231,7 +225,7 @@ def _wrong_scales(identification: ArmFriction, scale: EffortScale) -> list[str]:
     warnings = [
         f"efforts of {joint} are {100.0 * relative.value:+.0f} % off, relative to those of the joint with the largest: "
         "check the torque constants and gear ratios of both"
-        for joint, relative in _scales(identification).items()
+        for joint, relative in _scales(found).items()
         if abs(relative.value) > FAR
     ]
     if scale.suspect:
@@ -245,23 +239,23 @@ def _wrong_scales(identification: ArmFriction, scale: EffortScale) -> list[str]:
     warnings += [
         f"bodies and friction explain only {max(joint.explained, 0.0):.0%} of the torques of {joint.name}: check the "
         "order of joints and efforts, the zeros of the angles and the noise; other values may be wrong as well"
-        for joint in identification.joints
-        if identification.base is not None and joint.explained < _LEAST_EXPLAINED
+        for joint in found.joints
+        if found.base is not None and joint.explained < _LEAST_EXPLAINED
     ]
     return warnings
 
 
-def _curves(identification: ArmFriction) -> tuple[FitCurve, ...]:
+def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:
     """Torque of each joint in the recording with most of its rows, measured and modelled."""
-    if identification.fit is None:
+    if found.fit is None:
         return ()
     curves = []
-    for k, row in enumerate(identification.rows):
-        modelled, half_width = identification.modelled(k)
+    for k, row in enumerate(found.rows):
+        modelled, half_width = found.modelled(k)
         numbers, counts = np.unique(row.recording, return_counts=True)
         shown = np.flatnonzero(row.recording == numbers[np.argmax(counts)])
         shown = shown[np.argsort(row.time[shown], kind="stable")]
-        fitted = identification[row.name]
+        fitted = found[row.name]
         curves.append(
             FitCurve(
                 title=f"Arm {row.name}",
@@ -272,7 +266,7 @@ def _curves(identification: ArmFriction) -> tuple[FitCurve, ...]:
                 modelled=modelled[shown],
                 modelled_is="identified bodies and friction",
                 band=half_width[shown],
-                caption=f"Means over {1e3 * identification.model.half_width:.0f} ms windows in which the joint slides; "
+                caption=f"Means over {1e3 * found.model.half_width:.0f} ms windows in which the joint slides; "
                 f"R2 {fitted.explained:.4f} over {fitted.windows} of them.",
             )
         )
@@ -280,7 +274,7 @@ def _curves(identification: ArmFriction) -> tuple[FitCurve, ...]:
 
 
 def _warnings(recording: Taken) -> list[str]:
-    arm: RecordedArm = recording.part.arm
+    arm: RecordedArm = recording.part
     warnings = []
     if arm.left_out:
         warnings.append(

@@ -2,8 +2,9 @@
 
 from youbot_dynamics.identification.base_friction._fit import (
     BaseFriction,
+    coast_sums,
     estimate_base_friction,
-    estimate_coast_down,
+    fit_coast_down,
 )
 from youbot_dynamics.identification.base_friction._rows import (
     ROLLER_DEADBAND,
@@ -18,6 +19,7 @@ __all__ = [
     "FrictionSignals",
     "ROLLER_DEADBAND",
     "WHEEL_DEADBAND",
+    "coast_sums",
     "estimate_base_friction",
-    "estimate_coast_down",
+    "fit_coast_down",
 ]

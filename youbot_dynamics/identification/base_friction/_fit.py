@@ -26,6 +26,7 @@ from youbot_dynamics.identification.least_squares import (
     POWERS,
     SIGNIFICANT,
     BlockSums,
+    ByName,
     Estimate,
     Fit,
     Kind,
@@ -59,17 +60,13 @@ _PROMPT = 0.02  # [s] efforts in phase with the commands of a servo loop appear 
 
 
 @dataclass(frozen=True, eq=False)
-class BaseFriction:
+class BaseFriction(ByName):
     """Identified friction of a base."""
 
     model: FrictionModel  # selects the coefficients
     # Of the friction coefficients, then, with `each_wheel`, of the viscous torque of each wheel
     estimates: tuple[Estimate, ...]
     fit: Fit | None = None  # residual, condition, correlation; None if there was nothing to fit
-
-    def __getitem__(self, name: str) -> Estimate:
-        """Estimate of one coefficient by its name."""
-        return {estimate.name: estimate for estimate in self.estimates}[name]
 
 
 def friction_sums(signals: FrictionSignals, model: FrictionModel) -> BlockSums:
@@ -221,30 +218,12 @@ def estimate_base_friction(recordings: Sequence[FrictionSignals], model: Frictio
 _UNITS = {"N s/m": "1/s", "N": "m/s2", "N m": "m2/s2"}  # of a coefficient -> of one over a mass
 
 
-def estimate_coast_down(
-    signals: FrictionSignals, off: Sequence[tuple[float, float]], model: FrictionModel
-) -> BaseFriction:
-    """Friction over effective mass from the spans with the motors off, for drivers without efforts.
-
-    With the motors off the torque is zero: M V' + m Omega x V = -friction. Without a known force, only ratios to the
-    effective forward mass can be identified: xi_L / m_eff [1/s], F1 / m_eff [N m/kg], and so on. The real driver
-    switches the motors off with the service `base/switchOffMotors`; on the floor the base then comes to rest in a
-    second or two.
-
-    Args:
-        signals: of the wheels; efforts and commands are not used.
-        off: (begin, end) of each span without torque [s], on the clock of the signals.
-        model: kinematics and inertias, of which only ratios matter; without `each_wheel`.
-
-    Returns:
-        viscous_x, viscous_y, roller_coulomb and wheel_coulomb, each over the effective forward mass.
-    """
-    sums = coast_sums(signals, off, model)
-    return fit_coast_down([] if sums is None else [sums], model)
-
-
 def coast_sums(signals: FrictionSignals, off: Sequence[tuple[float, float]], model: FrictionModel) -> BlockSums | None:
-    """Block sums of one recording, one block per coast, see `estimate_coast_down`; None without rolling wheels."""
+    """Block sums of the spans `off` (begin, end) [s] of one recording; None without rolling wheels.
+
+    Each is one block. Only kinematics and inertias of the model count, without `each_wheel`; efforts and commands do
+    not.
+    """
     mass = _mass_forward(model)
     parts = []
     for number, (begin, end) in enumerate(off):
@@ -260,7 +239,13 @@ def coast_sums(signals: FrictionSignals, off: Sequence[tuple[float, float]], mod
 
 
 def fit_coast_down(parts: Sequence[BlockSums], model: FrictionModel) -> BaseFriction:
-    """Friction over effective mass from the sums of one or many recordings; refused if there are none."""
+    """Friction over effective mass from the sums of one or many recordings; refused if there are none.
+
+    With the motors off the torque is zero: M V' + m Omega x V = -friction. Without a known force, only ratios to the
+    effective forward mass can be identified: xi_L / m_eff [1/s], F1 / m_eff [N m/kg], and so on. The real driver
+    switches the motors off with the service `base/switchOffMotors`; on the floor the base then comes to rest in a
+    second or two.
+    """
     mass = _mass_forward(model)
     unknowns = tuple(
         replace(one, name=f"{one.name}_over_mass", unit=_UNITS[one.unit], resolution=one.resolution / mass)

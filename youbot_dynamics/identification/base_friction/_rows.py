@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.arrays import Flags, Vector
+from youbot_dynamics.arrays import Flags, Vector, usual_step
 from youbot_dynamics.dynamics.mecanum_dynamics import effective_inertia
 from youbot_dynamics.identification.base_friction._signals import FrictionSignals
 from youbot_dynamics.identification.least_squares import Rows, Unknown
@@ -45,8 +45,7 @@ class HalfWindows:
         median_count = float(np.median(self.count)) if len(self.count) else 0.0
         mean_position: Vector = self.moment / self.count
         full = (self.count >= max(2.0, 0.5 * median_count)) & (np.abs(mean_position - 0.5) < 0.2)
-        adjacent: Flags = full[:-1] & full[1:] & (np.diff(self.number) == 1)
-        return adjacent
+        return np.asarray(full[:-1] & full[1:] & (np.diff(self.number) == 1))
 
     @property
     def time(self) -> Vector:
@@ -57,8 +56,7 @@ class HalfWindows:
         """Mean (k - 1, n) with triangular weight, of sums (2, k, n)."""
         total, moment = sums
         weight = self.moment[:-1] + self.count[1:] - self.moment[1:]
-        mean: Vector = (moment[:-1] + total[1:] - moment[1:]) / weight[:, None]
-        return mean
+        return np.asarray((moment[:-1] + total[1:] - moment[1:]) / weight[:, None])
 
     def rate(self, sums: Vector) -> Vector:
         """Mean derivative (k - 1, n) in time with the same triangular weight, of sums (2, k, n)."""
@@ -293,7 +291,7 @@ def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Ro
     base = model.base
     directions, direction_index = np.unique(model.across, axis=0, return_inverse=True)
     sideways = directions @ base.forward_matrix
-    period = float(np.median(np.diff(time[:_RATE_SAMPLES]))) if len(time) > 1 else 0.0
+    period = usual_step(time[:_RATE_SAMPLES], 0.0)
     span = max(HALF_WINDOW, _FEWEST_IN_HALF * period)
     deadband = np.concatenate([np.full(len(base.radii), WHEEL_DEADBAND), np.full(len(directions), ROLLER_DEADBAND)])
     first, last = np.floor(time[[0, -1]] / span) if len(time) else (0.0, -1.0)

@@ -72,9 +72,8 @@ _CONSTANT = Reason(
 class _FrictionPart:
     """Friction data of one recording."""
 
-    sums: BlockSums | None  # of the most general model with friction of each wheel; None if its efforts are unusable
+    sums: BlockSums | Reason  # of the most general model with friction of each wheel, or why its efforts are unusable
     coast: BlockSums | None  # of its spans with the motors off, None without spans or rolling wheels
-    refusal: Reason | None  # why its efforts cannot be used, None if they can
     fastest: float  # largest wheel speed in the recording [rad/s]
 
 
@@ -96,9 +95,8 @@ def extract(opened: Opened, robot: Robot) -> _FrictionPart:
     off = _motors_off_spans(opened, signals)
     coast = coast_sums(signals, off, friction_model(robot)) if off else None
     driven = signals.without(off)
-    reason = driven.refusal()
-    sums = None if reason else friction_sums(driven, most_general(friction_model(robot, each_wheel=True)))
-    return _FrictionPart(sums, coast, reason, signals.fastest)
+    sums = driven.refusal() or friction_sums(driven, most_general(friction_model(robot, each_wheel=True)))
+    return _FrictionPart(sums, coast, signals.fastest)
 
 
 def _signals(opened: Opened, robot: Robot) -> FrictionSignals:
@@ -125,8 +123,8 @@ def _motors_off_spans(opened: Opened, signals: FrictionSignals) -> tuple[tuple[f
 def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]) -> StageResult:
     """Fit the friction to all recordings with efforts together; without any, to the coasting spans."""
     model = friction_model(robot)
-    usable = [recording for recording in taken if recording.part.sums is not None]
-    notes = [f"{recording.name}: {recording.part.refusal.text}" for recording in taken if recording.part.sums is None]
+    usable = [recording for recording in taken if isinstance(recording.part.sums, BlockSums)]
+    notes = [f"{one.name}: {one.part.sums.text}" for one in taken if isinstance(one.part.sums, Reason)]
     fastest = max((recording.part.fastest for recording in usable), default=0.0)
     coasts = [recording.part.coast for recording in taken if recording.part.coast is not None]
     coasting = fit_coast_down(coasts, model)
@@ -139,7 +137,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             return StageResult(
                 STAGE, coasting_findings, correlations=Correlation.of_fit("Coasting", coasting.fit), notes=tuple(notes)
             )
-        reason = taken[0].part.refusal
+        reason = taken[0].part.sums
         refused = no_friction(model, reason)
         return StageResult(STAGE, _findings(refused, refused.estimates, fastest), missing=reason.text)
 
@@ -161,20 +159,17 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     fitted_estimates = () if friction.fit is None else friction.fit.estimates
     missed_effects = [_refuse_recording_effect(estimate) for estimate in fitted_estimates[model.coefficients :]]
     warnings, wrong = _wrong_scale(fitted_estimates, model)
-    wheel_estimates = [estimate for estimate in wheel_friction.estimates if "wheel" in FINDINGS.row(estimate.name).of]
-    coefficients = [
-        wheel_friction[estimate.name] if estimate.identified and estimate.name in _FROM_WHEEL_FIT else estimate
-        for estimate in friction.estimates
+    of_wheels = [one for one in wheel_friction.estimates if "wheel" in FINDINGS.row(one.name).of]
+    common = [
+        wheel_friction[one.name] if one.identified and one.name in _FROM_WHEEL_FIT else one
+        for one in friction.estimates
     ]
-    wheel_estimates, coefficients = (
-        [estimate.refused_if_identified(wrong) for estimate in estimates]
-        for estimates in (wheel_estimates, coefficients)
-    )
+    coefficients, wheels = ([one.refused_if_identified(wrong) for one in group] for group in (common, of_wheels))
     return StageResult(
         STAGE,
         (
             *_findings(friction, (*coefficients, *missed_effects), fastest),
-            *_findings(wheel_friction, wheel_estimates, fastest),
+            *_findings(wheel_friction, wheels, fastest),
             *coasting_findings,
         ),
         fits=_curves(friction, rows, usable[0].name),

@@ -20,13 +20,12 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Flags, Vector
+from youbot_dynamics.arrays import Flags, Vector, usual_step
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.body._model import (
     BUDGET,
     GRID,
-    LONGEST,
     LONGEST_STEP,
     ROUNDING,
     WINDOW,
@@ -36,7 +35,11 @@ from youbot_dynamics.identification.body._model import (
 )
 from youbot_dynamics.identification.delay import (
     CONSTANT,
+    LEAD,
+    LEAST_EXPLAINED,
+    LONGEST,
     OPPOSITE,
+    OPPOSITE_MISFIT,
     LaggedCommand,
     identified_together,
     leading,
@@ -58,12 +61,9 @@ from youbot_dynamics.identification.least_squares import (
 from youbot_dynamics.identification.least_squares import combined as pooled
 from youbot_dynamics.identification.signals import HeldCommand, stream_gaps
 
-_LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 _LAGS = (0.02, 0.1, 0.3)  # of the coarse search [s]
 _SHORTEST, _FEWEST = 20.0, 100  # duration [s], 6 blocks of the scatter, and number of the readings of a fit
 _RIVAL_DISTANCE = 0.15  # of a second minimum of the misfit from the best one [s]: the motion is periodic
-_OPPOSITE_MISFIT = 0.5  # improvement by the opposite sign above which the signs are reported as wrong
-_LEAST_EXPLAINED = 0.9  # share of the motion that the model must explain
 _LEAST_LIKENESS = 0.3  # the same at the best delay of the coarse search, below which no delay is named
 _MOST_BANDS = 60  # tested dead bands
 _WIDEST_BAND = 0.5  # largest tested dead band, as a share of the fastest command
@@ -142,7 +142,7 @@ def identify_axis(
     """
     times, commands = _finite("command", sent, command)
     moments, speeds = _finite("motion", stamps, motion)
-    known = commands_known(times, moments) if len(times) else np.zeros(len(moments), dtype=bool)
+    known = commands_known(times, moments)
     time, measured = moments[known], speeds[known]
     fastest = float(np.max(np.abs(commands), initial=0.0))
     axis = BodyAxis(channel, _refused(unit, _NOT_MEASURED), len(time), fastest, time, measured, np.zeros(0))
@@ -212,7 +212,7 @@ def _fitted(
         fit = Fit(_with_dead_band(fit.command, dead_band), readings, (fit.delay, fit.lag))
     if not (first.settled and fit.settled):
         return unsettled(f"{BUDGET} evaluations")
-    if fit.explained < _LEAST_EXPLAINED:
+    if fit.explained < LEAST_EXPLAINED:
         return _unexplained(fit.explained)
     response: tuple[Estimate, ...] = fit.estimates(sent)
     if limits[0].identified:
@@ -247,7 +247,7 @@ _PERIODIC = Reason(
 def _unexplained(share: float) -> Reason:
     return Reason(
         Kind.UNEXPLAINED,
-        f"the command explains only {share:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed: the axis was hardly "
+        f"the command explains only {share:.0%} of the motion; {LEAST_EXPLAINED:.0%} is needed: the axis was hardly "
         "driven, something else moved it, or axes or columns are exchanged",
     )
 
@@ -295,6 +295,8 @@ def _finite(name: str, times: ArrayLike, values: ArrayLike) -> tuple[Vector, Vec
 
 def commands_known(sent: Vector, stamps: Vector) -> Flags:
     """Readings (m,) for which the commands before them are known: not at the start, nor behind missing commands."""
+    if not len(sent):
+        return np.zeros(len(stamps), dtype=bool)
     known: Flags = (stamps > sent[0] + LONGEST) & (stamps <= sent[-1])
     for gap in stream_gaps(sent):
         known &= (stamps < sent[gap]) | (stamps > sent[gap + 1] + LONGEST)
@@ -311,7 +313,7 @@ def _start(command: HeldCommand, readings: Readings) -> tuple[tuple[float, float
     """Delay and lag of the smallest misfit on a grid [s], and why the motion does not determine them, if so."""
     centred = readings.mean - readings.mean.mean()
     total = float(centred @ centred)
-    delays = np.arange(-_LEAD, LONGEST + GRID / 2.0, GRID)
+    delays = np.arange(-LEAD, LONGEST + GRID / 2.0, GRID)
     misfits = np.full((2, len(_LAGS), len(delays)), total)  # of motion along the command and against it
     for row, lag in enumerate(_LAGS):
         lagged = LaggedCommand(command, lag)
@@ -326,12 +328,12 @@ def _start(command: HeldCommand, readings: Readings) -> tuple[tuple[float, float
     start = max(float(delays[best]), 0.0), _LAGS[int(np.argmin(misfits[0, :, best]))]
     minima = np.flatnonzero((along[1:-1] <= along[:-2]) & (along[1:-1] < along[2:])) + 1
     distant = minima[np.abs(delays[minima] - delays[best]) > _RIVAL_DISTANCE]
-    largest_misfit = (1.0 - _LEAST_EXPLAINED) * total
+    largest_misfit = (1.0 - LEAST_EXPLAINED) * total
     if along[best] < largest_misfit and np.min(np.append(along[distant], against)) < largest_misfit:
         return start, _PERIODIC
     if min(np.min(along), np.min(against)) > (1.0 - _LEAST_LIKENESS) * total:
         return start, _unexplained(1.0 - min(np.min(along), np.min(against)) / total)
-    if np.min(against) < _OPPOSITE_MISFIT * along[best]:
+    if np.min(against) < OPPOSITE_MISFIT * along[best]:
         return start, OPPOSITE
     if delays[best] < -GRID:
         more = " or more" if best == 0 else ""
@@ -468,9 +470,7 @@ def _largest_acceleration(command: HeldCommand) -> float:
     times = np.arange(command.times[0], command.times[-1], _RAMP_STEP)
     change = np.abs(command.held(times + _ACCELERATION_TIME) - command.held(times))
     # A command that rises every period may have one rise more within this time.
-    return float(np.max(change)) / (
-        _ACCELERATION_TIME + min(float(np.median(np.diff(command.times))), _ACCELERATION_TIME)
-    )
+    return float(np.max(change)) / (_ACCELERATION_TIME + min(usual_step(command.times), _ACCELERATION_TIME))
 
 
 def _clipped(command: HeldCommand, fastest: float) -> HeldCommand:

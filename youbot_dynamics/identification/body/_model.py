@@ -7,9 +7,11 @@ from math import hypot, sqrt
 
 import numpy as np
 
-from youbot_dynamics.arrays import Indices, Vector
+from youbot_dynamics.arrays import Indices, Vector, rms, usual_step
 from youbot_dynamics.identification.delay import (
     BLOCK,
+    LEAST_LAG,
+    LONGEST,
     LaggedCommand,
     fit_fopdt,
     identified_together,
@@ -31,13 +33,11 @@ from youbot_dynamics.identification.least_squares import (
 )
 from youbot_dynamics.identification.signals import UNITS, UNLIKELY_GAIN, HeldCommand
 
-LONGEST = 0.8  # largest dead time and lag considered [s]
 GRID = 0.02  # step of the coarse search for the delay [s]
 WINDOW = 1.2  # over which speeds are averaged [s]
 ROUNDING = 1e-6  # of times [s] and speeds
 LONGEST_STEP = 0.25  # between readings, over which a speed is interpolated [s]
 _DENSEST = 0.008  # mean step of the path between its points [s]; means over 1.2 s need no more
-_LEAST_LAG = 5e-4  # [s]
 _SHORTEST_LAG = 0.15  # shortest lag that the means distinguish from others, an eighth of their window [s]
 _REFINEMENTS = 2  # of the delay
 BUDGET = 100  # steps of the search for delay and lag
@@ -125,7 +125,7 @@ class Fit:
             path = LaggedCommand(command, x[1]).at(readings.time - x[0] + x[1]).motion
             return readings.means(self.solved([path])[1])
 
-        bounds = np.array([0.0, _LEAST_LAG]), np.array([2.0 * LONGEST, LONGEST])
+        bounds = np.array([0.0, LEAST_LAG]), np.array([2.0 * LONGEST, LONGEST])
         best = search(residual, [np.array(start)], bounds, BUDGET, GRID)
         self.settled = best.settled
         self.delay, self.lag = best.values.tolist()
@@ -175,7 +175,7 @@ class Fit:
         columns = self.readings.means(np.column_stack([self.readings.time, *paths]))
         scores = np.column_stack([self.readings.blocks(column, residual) for column in columns.T])
         covariance, freedom = covariance_of_scores(columns, scores)
-        hidden = HIDDEN * float(np.sqrt(np.mean(self.readings.means(residual) ** 2)))
+        hidden = HIDDEN * rms(self.readings.means(residual))
         errors = [hypot(float(np.sqrt(covariance[k, k])), hidden / orthogonal_size(columns, k)) for k in range(4)]
         multiple, scale, unknowns = student(freedom), max(abs(gain), 1e-9), self.unknowns
         squares = self.lag**2 + 2.0 * (float(factors[3]) - multiple * errors[3]) / scale
@@ -201,7 +201,7 @@ class Fit:
         Such readings fold the edges of the held command onto the motion. Without a lag a step between two readings
         leaves no trace of its time; a lag damps the first of the folded frequencies, 1 / period.
         """
-        period = float(np.median(np.diff(sent.times)))
+        period = usual_step(sent.times)
         phase = np.exp(2j * np.pi * sent.place(self.readings.at)[1] / period)
         return 0.5 * period * float(np.abs(np.mean(phase))) / hypot(1.0, 2.0 * np.pi * lag / period)
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Indices, Vector
 from youbot_dynamics.identification.body._fit import BodyAxis, commands_known
-from youbot_dynamics.identification.body._model import GRID, HIDDEN, LONGEST, Readings
-from youbot_dynamics.identification.delay import negligible_part, orthogonal_size
+from youbot_dynamics.identification.body._model import GRID, HIDDEN, Readings
+from youbot_dynamics.identification.delay import LONGEST, negligible_part, orthogonal_size
 from youbot_dynamics.identification.least_squares import (
+    SIGNIFICANT,
     Kind,
     Reason,
     Rival,
@@ -27,7 +28,6 @@ from youbot_dynamics.identification.signals import HeldCommand, MotionSignals
 _STRIDE = 0.2  # [s] between the windows that are compared
 _FEWEST = 60  # windows
 _BLOCKS = 12  # of the jackknife
-_SIGNIFICANT = 3.0  # standard errors from which a body is taken for turned or displaced
 _LEAST_GAIN = 0.3  # factor of a followed command, as a share of the larger factor
 _ONE_YAW = 0.3  # [rad] by which the yaws that x and y show may differ: more means a wrong sign or another frame
 _SPAN = 5  # steps of the delay over which a command is differentiated
@@ -50,7 +50,7 @@ class Mounting(NamedTuple):
     @property
     def clear(self) -> bool:
         """Whether the body is turned or displaced by more than the errors."""
-        return abs(self.yaw) > _SIGNIFICANT * self.errors[0] or abs(self.place) > _SIGNIFICANT * self.errors[1]
+        return abs(self.yaw) > SIGNIFICANT * self.errors[0] or abs(self.place) > SIGNIFICANT * self.errors[1]
 
     def in_words(self) -> str:
         """Where the body is, with 95 % intervals."""
@@ -73,7 +73,7 @@ def mounting(signals: MotionSignals) -> Mounting | None:
     finite = np.isfinite(signals.measured_time) & np.all(np.isfinite(signals.measured), axis=1)
     sent, command = signals.command_time[commanded], signals.command[commanded]
     time, path = signals.measured_time[finite], signals.measured[finite]
-    known = commands_known(sent, time) if len(sent) else np.zeros(len(time), dtype=bool)
+    known = commands_known(sent, time)
     time, path = time[known], path[known]
     if len(time) < _FEWEST or np.ptp(path[:, 2]) == 0.0:
         return None
@@ -135,7 +135,7 @@ class _Fit(NamedTuple):
         sizes = np.abs(self.factors[0][:2])
         deviations = [jackknife_error([factors[axis] for factors in self.factors[1:]]) for axis in range(2)]
         return [
-            bool(size > _SIGNIFICANT * deviation and size > _LEAST_GAIN * np.max(sizes))
+            bool(size > SIGNIFICANT * deviation and size > _LEAST_GAIN * np.max(sizes))
             for size, deviation in zip(sizes, deviations, strict=True)
         ]
 

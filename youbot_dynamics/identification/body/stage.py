@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from youbot_dynamics.arrays import usual_step
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.body._fit import KINDS, BodyAxis, combined, identify_axis
 from youbot_dynamics.identification.body._mounting import mounting, on_the_base, with_errors
@@ -18,7 +19,7 @@ from youbot_dynamics.identification.delay.stage import DEAD_TIME, EFFECTIVE, LAG
 from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.reading import ONE_WAY, Opened, find_wheel_states
 from youbot_dynamics.identification.signals import base_signals, body_signals
-from youbot_dynamics.identification.stages import DRAWN, Taken
+from youbot_dynamics.identification.stages import DRAWN, EXCERPT, Taken
 from youbot_dynamics.robot import Robot
 
 ACCELERATION = Row("base.limits.acceleration_{axis}", "m/s2, rad/s2", "largest acceleration {axis}")
@@ -30,7 +31,6 @@ FINDINGS = Table(
     *(ACCELERATION, SPEED),
 )
 _WHEEL_PERIOD = 0.05  # time between the readings of wheels that are used [s]; means over 1.2 s need no more
-_LONGEST = 300.0  # part of a recording of wheels that is used [s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +60,8 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
     if wheels:
         signals = base_signals(opened.bag(), robot, chosen)
         time = signals.measured_time
-        stride = max(1, round(_WHEEL_PERIOD / float(np.median(np.diff(time))))) if len(time) > 1 else 1
-        used = np.flatnonzero(time <= np.min(signals.command_time, initial=np.inf) + _LONGEST)[::stride]
+        stride = max(1, round(_WHEEL_PERIOD / usual_step(time))) if len(time) > 1 else 1
+        used = np.flatnonzero(time <= np.min(signals.command_time, initial=np.inf) + EXCERPT)[::stride]
     else:
         signals = body_signals(opened.bag(), chosen, opened.options.pose_topic)
         used = np.arange(len(signals.measured_time))

@@ -49,6 +49,7 @@ from youbot_dynamics.identification.calibration._weights import (
 from youbot_dynamics.identification.calibration._wiring import miswired
 from youbot_dynamics.identification.least_squares import (
     WIDEST_SHARE,
+    ByName,
     Estimate,
     Fit,
     Kind,
@@ -114,7 +115,7 @@ _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.01  # [rad, s] sufficient for any 
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(ByName):
     """The identified geometry."""
 
     # "wheel_radius" (mean of the wheels), "wheel_radius_error_fl" and so on (radius over mean, minus 1),
@@ -132,10 +133,6 @@ class Calibration:
     # Last step, over logarithms of radii, lever and lateral factor, then the others: correlation and condition.
     # None if there was nothing to fit.
     fit: Fit | None = None
-
-    def __getitem__(self, name: str) -> Estimate:
-        """Estimate of one value by its name."""
-        return {estimate.name: estimate for estimate in self.estimates}[name]
 
 
 def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Calibration:
@@ -198,6 +195,13 @@ class _Solved:
     influence: Vector  # (p, w) changes of the unknowns by the residuals of each window, which add up to 0
     slip: SlipErrors
     settled: bool  # whether the steps became small within their budget
+
+    @property
+    def unmodelled(self) -> Vector:
+        """Errors (p,) by a share of what the smoothing changed: higher derivatives of the poses are not modelled."""
+        along, variance = self.fit.covariance[:, -1], float(self.fit.covariance[-1, -1])
+        known = 0.0 < variance < math.inf
+        return _UNMODELLED * self.guess.smoothing * np.nan_to_num(along / variance) if known else np.zeros(len(along))
 
 
 def _solve(
@@ -270,8 +274,7 @@ def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vec
     inverse = np.linalg.inv(normal[:, :-1] + damping)
 
     def block_weights(piece: Rows) -> Vector:
-        weights: Vector = linear_fit.weights[np.searchsorted(sums.keys, piece.keys())]
-        return weights
+        return np.asarray(linear_fit.weights[np.searchsorted(sums.keys, piece.keys())])
 
     return linear_fit, inverse @ normal[:, -1], inverse, block_weights
 
@@ -342,14 +345,6 @@ def _judged(
     causes = [next(filter(None, reasons[:n]), None)] * (1 + n) + list(reasons)
     fitted = None if solved is None else solved.fit
     reported = _reported(guess, [unknown.name for unknown in unknowns], solved)
-    if fitted is not None and 0.0 < fitted.covariance[-1, -1] < math.inf:
-        # What the smoothing changed: higher derivatives of the poses, which are not modelled, change a share of it.
-        changed = np.nan_to_num(guess.smoothing * fitted.covariance[:, -1] / fitted.covariance[-1, -1])
-        shares = [_UNMODELLED * float(quantity.slope @ changed) for quantity in reported]
-        reported = [
-            quantity._replace(extra_variance=quantity.extra_variance + share**2)
-            for quantity, share in zip(reported, shares, strict=True)
-        ]
     estimates = _with_joint_refusals(
         [_estimate(each, cause, solved) for each, cause in zip(reported, causes, strict=True)]
     )
@@ -399,7 +394,6 @@ class _Reported(NamedTuple):
     unknown: Unknown
     value: float
     slope: Vector
-    extra_variance: float = 0.0  # variance in addition to that of the unknowns
     slipped: float = 0.0  # its change by a slip that is as large as the motion
 
 
@@ -464,7 +458,7 @@ def _estimate(reported: _Reported, reason: Reason | None, solved: _Solved | None
     if np.any(np.isnan(covariance)):
         linear = next(fitted for fitted in linear_fit.estimates if fitted.name in names[used] and not fitted.identified)
         return undetermined(unknown, linear.reason)
-    error = math.hypot(linear_fit.error_of(reported.slope), math.sqrt(reported.extra_variance))
+    error = math.hypot(linear_fit.error_of(reported.slope), float(reported.slope @ solved.unmodelled))
     if not math.isfinite(error):
         return undetermined(unknown, ALIKE)
     multiple, hint = linear_fit.half_width(1.0), ""

@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from youbot_dynamics.arrays import Indices, Vector
+from youbot_dynamics.arrays import Indices, Vector, usual_step
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 _BASE = np.zeros(3)  # pose of the base relative to itself
 AROUND = 0.08  # [s] between the poses whose second difference is the acceleration
-_STEP = 1e-6  # step of the numerical slopes, in logarithms, m, rad, s
+STEP = 1e-6  # step of the numerical slopes, in logarithms, m, rad, s
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +95,7 @@ class Windows:
     @property
     def middles(self) -> Vector:
         """Mean times (w,) of the poses of each window [s]."""
-        means: Vector = self.sums(self.signals.pose_time[self.rows]) / self.counts
-        return means
+        return np.asarray(self.sums(self.signals.pose_time[self.rows]) / self.counts)
 
     def sums(self, values: Vector) -> Vector:
         """Sums (w, ...) of values (m, ...) over the windows."""
@@ -138,8 +137,7 @@ def _rotations(signals: CalibrationSignals, times: Vector) -> Vector:
     """Turns (m, n) [rad] of the wheels from their first reading to times (m,) [s], extrapolated beyond the ends."""
     index, share = _intervals(signals.wheel_time, times)
     angles = signals.wheel_angles
-    turns: Vector = angles[index] + share[:, None] * (angles[index + 1] - angles[index]) - angles[0]
-    return turns
+    return np.asarray(angles[index] + share[:, None] * (angles[index + 1] - angles[index]) - angles[0])
 
 
 def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vector:
@@ -149,8 +147,7 @@ def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vec
     """
     rolling = base.inverse_matrix * base.radii[:, None]
     slip_projection = np.eye(len(base.radii)) - rolling @ np.linalg.pinv(rolling)
-    slips: Vector = _rotations(signals, times) @ (slip_projection * (base.radii / np.mean(base.radii))).T
-    return slips
+    return np.asarray(_rotations(signals, times) @ (slip_projection * (base.radii / np.mean(base.radii))).T)
 
 
 def motions(windows: Windows, base: MecanumBase, offset: float) -> Vector:
@@ -202,11 +199,11 @@ def slopes(windows: Windows, guess: Guess, index: int, weights: Vector, scales: 
         if n + 5 <= k < count - 1 and k != n + 5 + index:
             continue
         change = np.zeros(count)
-        change[k] = _STEP
+        change[k] = STEP
         after, before = guess.moved(change), guess.moved(-change)
         rise = residuals(windows, after, float(after.offsets[index]), weights, scales)
         fall = residuals(windows, before, float(before.offsets[index]), weights, scales)
-        table[:, :, k] = (rise - fall)[:, :3] / (2.0 * _STEP)
+        table[:, :, k] = (rise - fall)[:, :3] / (2.0 * STEP)
     return table
 
 
@@ -228,7 +225,7 @@ def wrapped(angle: Vector) -> Vector:
     return (angle + np.pi) % (2.0 * np.pi) - np.pi
 
 
-_MOVING = 0.02  # [m] or [rad] motion over the span below which the robot is at rest
+MOVING = 0.02  # [m] or [rad] motion over a span or a window below which the robot is at rest
 
 
 def odometry_errors(
@@ -253,14 +250,13 @@ def odometry_errors(
     ends = np.searchsorted(times, times + span)
     starts = np.flatnonzero(ends < len(times))
     ends = ends[starts]
-    period = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
+    period = usual_step(times, 0.0)
     valid = np.abs(times[ends] - times[starts] - span) <= 2.0 * period
     starts, ends = starts[valid], ends[valid]
     rolled = _displacements(tracked(signals, base, times, sensor, smoothing), starts, ends, float(sensor[2]))
     errors = rolled - _displacements(measured, starts, ends, float(sensor[2]))
     errors[:, 2] = wrapped(errors[:, 2])
-    moving: Vector = errors[np.max(np.abs(rolled), axis=1) > _MOVING]
-    return moving
+    return np.asarray(errors[np.max(np.abs(rolled), axis=1) > MOVING])
 
 
 def _displacements(poses: Vector, starts: Indices, ends: Indices, yaw: float) -> Vector:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.arrays import Indices, Vector, array, read_only
+from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.reading import find_pose_topic, find_wheel_states
-from youbot_dynamics.identification.signals import even_stamps
+from youbot_dynamics.identification.signals import advancing, even_stamps
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.robot import Robot
 
@@ -50,12 +50,15 @@ class CalibrationSignals:
                 raise InputError(name, got="times that do not increase", expected="increasing times")
             object.__setattr__(self, name, read_only(value.copy()))
 
+    def angles_at(self, times: Vector) -> Vector:
+        """Wheel angles (m, n) [rad] at times (m,), interpolated."""
+        return np.column_stack([np.interp(times, self.wheel_time, column) for column in self.wheel_angles.T])
+
     def gaps(self) -> NDArray[np.bool_]:
         """Intervals (s - 1,) between two wheel readings in which the motion is unknown."""
         spans = np.diff(self.wheel_time)
         speed = np.max(np.abs(np.diff(self.wheel_angles, axis=0)), axis=1) / spans
-        gaps: NDArray[np.bool_] = (spans > _GAP * np.median(spans)) | (speed > _FAST * np.quantile(speed, 0.99))
-        return gaps
+        return np.asarray((spans > _GAP * np.median(spans)) | (speed > _FAST * np.quantile(speed, 0.99)))
 
 
 def calibration_signals(
@@ -67,7 +70,7 @@ def calibration_signals(
     before is left out: the tracker lost its body and repeats itself. Poses faster than 50 Hz are averaged over 20 ms.
     Shapes, (s,), (s, n), (k,) and (k, 3), and units are those of `CalibrationSignals`.
     """
-    wheels, known = _valid_rows(wheel_time, wheel_angles), _valid_rows(pose_time, poses)
+    wheels, known = advancing(wheel_time, wheel_angles), advancing(pose_time, poses)
     changed = np.ones(len(known), dtype=bool)
     changed[1:] = np.any(np.diff(poses[known], axis=0) != 0.0, axis=1)
     known = known[changed]
@@ -85,13 +88,6 @@ def _thinned(time: Vector, poses: Vector) -> tuple[Vector, Vector]:
     columns = np.column_stack([time, poses[:, :2], np.cos(poses[:, 2]), np.sin(poses[:, 2])])
     means = np.add.reduceat(columns, starts, axis=0) / counts[:, None]
     return means[:, 0], np.column_stack([means[:, 1:3], np.arctan2(means[:, 4], means[:, 3])])
-
-
-def _valid_rows(time: Vector, table: Vector) -> Indices:
-    """Rows of a table (n, k) that are finite and whose times (n,) exceed all times before."""
-    rows = np.flatnonzero(np.isfinite(time) & np.isfinite(table).all(axis=1))
-    latest = np.maximum.accumulate(time[rows])
-    return rows[np.diff(latest, prepend=-np.inf) > 0.0]
 
 
 def recorded_calibration_signals(

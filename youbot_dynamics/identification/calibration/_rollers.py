@@ -26,7 +26,7 @@ from math import asinh, hypot, tan
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, usual_step
 from youbot_dynamics.errors import IdentificationError, YoubotDynamicsError
 from youbot_dynamics.identification.calibration._fit import Calibration, calibrate
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
@@ -42,6 +42,7 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
 )
 from youbot_dynamics.identification.signals import even_stamps
+from youbot_dynamics.identification.stages import EXCERPT
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.roller_phase import NO_PHASES, RollingWheels
 
@@ -115,7 +116,7 @@ def _check_counts(times: Vector, angles: Vector) -> None:
     Raises:
         IdentificationError: such angles.
     """
-    period = float(np.median(np.diff(times)))
+    period = usual_step(times)
     rates = np.diff(angles, axis=0) / np.maximum(np.diff(times), period)[:, None]  # some stamps are irregular
     changes = np.abs(np.diff(rates, axis=0)).max(axis=1) * period
     jumps = np.flatnonzero(changes > max(_JUMP, _TIMES_USUAL * float(np.quantile(changes, 0.99))))
@@ -151,8 +152,7 @@ class _Pieces:
     def sums(self, values: Vector) -> Vector:
         """Sums (p, ...) over the pieces of values (m - 1, ...) of the steps."""
         total = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
-        sums: Vector = total[self.last] - total[self.first]
-        return sums
+        return np.asarray(total[self.last] - total[self.first])
 
 
 class _WheelFit:
@@ -271,17 +271,12 @@ def _cost(squares: Vector, ridge: float) -> float:
     return float(squares[4, 4] - moment @ np.linalg.solve(squares[:4, :4] + ridge * np.eye(4), moment))
 
 
-_LONGEST = 300.0  # longest part of a recording used for the phases [s]
-
-
 @dataclass(frozen=True, eq=False)
 class RollerCalibration:
     """Geometry and phases."""
 
     calibration: Calibration  # the geometry
-    # Phases at the wheel counts of the newest recording; None if they could not be estimated.
-    phases: RollerPhaseFit | None
-    reason: str = ""  # why they could not be estimated, "" otherwise
+    phases: RollerPhaseFit | str  # at the wheel counts of the newest recording, or why they could not be estimated
 
 
 def calibrate_with_rollers(
@@ -298,17 +293,16 @@ def calibrate_with_rollers(
     """
     calibration = calibrate(recordings, wheels.base)
     if not wheels.base.all_forward:
-        return RollerCalibration(calibration, None, NO_PHASES)
-    fits, reason = _phases(recordings, calibration, wheels)
-    if not any(fit is not None and fit.identified for fit in fits):
-        return RollerCalibration(calibration, fits[-1], reason)
+        return RollerCalibration(calibration, NO_PHASES)
+    fits = _phases(recordings, calibration, wheels)
+    if not any(isinstance(fit, RollerPhaseFit) and fit.identified for fit in fits):
+        return RollerCalibration(calibration, fits[-1])
     smooth = [
-        signals if fit is None or not fit.identified else without_ripple(signals, fit.wheels, weights)
+        signals if isinstance(fit, str) or not fit.identified else without_ripple(signals, fit.wheels, weights)
         for signals, fit in zip(recordings, fits, strict=True)
     ]
     refined = calibrate(smooth, wheels.base)
-    fits, reason = _phases(recordings, refined, wheels)
-    return RollerCalibration(refined, fits[-1], reason)
+    return RollerCalibration(refined, _phases(recordings, refined, wheels)[-1])
 
 
 def without_ripple(
@@ -328,21 +322,18 @@ def without_ripple(
 
 def _phases(
     recordings: Sequence[CalibrationSignals], calibration: Calibration, wheels: RollingWheels
-) -> tuple[list[RollerPhaseFit | None], str]:
-    """Phases in each recording (None if they could not be estimated), and the reason for the newest."""
-    fits: list[RollerPhaseFit | None] = []
-    reason = ""
+) -> list[RollerPhaseFit | str]:
+    """Phases in each recording, or why they could not be estimated."""
+    fits: list[RollerPhaseFit | str] = []
     nominal = RollingWheels(calibration.base, wheels.rollers, wheels.depth)
     for signals, offset in zip(recordings, calibration.offsets.tolist(), strict=True):
         try:
-            recent = signals.wheel_time >= signals.wheel_time[-1] - _LONGEST
+            recent = signals.wheel_time >= signals.wheel_time[-1] - EXCERPT
             times, angles = signals.wheel_time[recent], signals.wheel_angles[recent]
             yaw = np.unwrap(signals.poses[:, 2]) - calibration.sensor[2]
             poses = np.column_stack([signals.poses[:, :2] - planar.turned(calibration.sensor[:2], yaw), yaw])
             base_signals = CalibrationSignals(times, angles, signals.pose_time - offset, poses)
             fits.append(fit_roller_phases(base_signals, nominal))
-            reason = ""
         except YoubotDynamicsError as error:
-            fits.append(None)
-            reason = str(error)
-    return fits, reason
+            fits.append(str(error))
+    return fits

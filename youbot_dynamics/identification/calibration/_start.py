@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from youbot_dynamics.arrays import Indices, Vector
-from youbot_dynamics.identification.calibration._model import AROUND, Guess, Windows, odometry, wrapped
+from youbot_dynamics.identification.calibration._model import AROUND, MOVING, Guess, Windows, odometry, wrapped
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.comparison import sample_poses
 from youbot_dynamics.identification.least_squares import Kind, Reason
@@ -40,7 +40,6 @@ _FEWEST_POSES = 4  # in a window
 _LEAST_SHARE = 0.5  # share of its length that the poses of a window must span
 _ANOTHER_UNIT = 4.0  # ratio of distances by poses and by wheels above which a unit is wrong
 _FEW_WINDOWS = 30  # number of windows below which they are made shorter
-_MOVING = 0.02  # [m] or [rad] motion below which a window is not used
 _EXCITED = np.array([0.05, 0.05, 0.1])  # [m, m, rad] motion for a window to count: forward, sideways, turning
 _EXCITED_WINDOWS = 3
 
@@ -113,7 +112,7 @@ def best_offset(rolled: Vector, tracked: Vector) -> float:
     inner = speeds[0][largest_lag : len(speeds[0]) - largest_lag]
     lags = np.arange(-largest_lag, largest_lag + 1)
     # The error of a tracker that jumps is limited to the usual speed.
-    cap = np.maximum(np.quantile(np.abs(inner), 0.95, axis=0), _MOVING)
+    cap = np.maximum(np.quantile(np.abs(inner), 0.95, axis=0), MOVING)
     misfit = np.array(
         [
             np.mean(np.minimum(np.abs(speeds[1][largest_lag + k : largest_lag + k + len(inner)] - inner), cap))
@@ -165,20 +164,12 @@ def _windows(signals: CalibrationSignals, base: MecanumBase, offset: float, span
         begin, end = times[part[[0, -1]]]
         turned = signals.wheel_angles[slice(*np.searchsorted(stamps, [begin, end]))]
         enough = last - first >= _FEWEST_POSES and end - begin >= _LEAST_SHARE * min(span, _SHORT) and len(turned) > 0
-        if enough and np.max(np.ptp(turned, axis=0) * base.radii) > _MOVING:
+        if enough and np.max(np.ptp(turned, axis=0) * base.radii) > MOVING:
             selected.append(part)
             starts.append(count)
             count += last - first
     chosen = np.concatenate(selected) if selected else nothing
     return Windows(signals, chosen, np.array(starts, dtype=np.int64), span)
-
-
-def _motion(signals: CalibrationSignals, base: MecanumBase, ends: Vector) -> Vector:
-    """Forward, sideways [m] and turn [rad] (3,) from the wheels between two times (2,)."""
-    columns = signals.wheel_angles.T
-    rotation = np.array([np.diff(np.interp(ends, signals.wheel_time, column))[0] for column in columns])
-    motion: Vector = base.forward_matrix @ rotation
-    return motion
 
 
 @dataclass(frozen=True)
@@ -270,8 +261,8 @@ def _ends(part: Windows) -> tuple[Indices, Indices]:
 
 def _motions(windows: Sequence[Windows], guess: Guess) -> Vector:
     """Forward, sideways [m] and turn [rad] (w, 3) from the wheels in the windows of all recordings."""
-    motions = []
+    turns = []
     for part, offset in zip(windows, guess.offsets, strict=True):
-        times = part.signals.pose_time - offset
-        motions += [_motion(part.signals, guess.base, times[[a, b]]) for a, b in zip(*_ends(part), strict=True)]
-    return np.array(motions).reshape(-1, 3)
+        first, last = (part.signals.angles_at(part.signals.pose_time[ends] - offset) for ends in _ends(part))
+        turns.append(last - first)
+    return np.vstack(turns) @ guess.base.forward_matrix.T

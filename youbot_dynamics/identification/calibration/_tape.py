@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from math import ceil, degrees, hypot, nan
 
 import numpy as np
-from scipy.special import chdtri, ndtri
+from scipy.special import chdtri
 
 from youbot_dynamics.arrays import Indices, Vector, array, number, read_only
 from youbot_dynamics.control.trajectory import Program
@@ -28,13 +28,13 @@ from youbot_dynamics.identification.calibration._fit import (
     RADIUS,
     Calibration,
 )
-from youbot_dynamics.identification.calibration._model import Guess, lever, odometry, ratios
+from youbot_dynamics.identification.calibration._model import STEP, Guess, lever, odometry, ratios
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._start import NO_FACTOR
 from youbot_dynamics.identification.calibration._weights import UNEQUAL
 from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.least_squares import (
-    CONFIDENCE,
+    NORMAL,
     Estimate,
     Kind,
     Reason,
@@ -59,7 +59,6 @@ _STANDSTILL_RATE = 0.02  # [rad/s] below which a wheel is at rest
 _LEAST_TURN = 1.0  # [rad] that some wheel turns in a leg; less is no leg
 _CREEP = 0.0004  # of the way of a leg: contacts creep under unequal loads by 0.0002 to 0.0004 in MuJoCo
 _ROLLERS = 0.0005  # [m] of a leg: rollers of the youBot move its end by up to 0.4 mm
-_STEP = 1e-6  # of the numerical slopes
 _ROUNDS = 20
 _CONVERGED = 1e-9  # change of a logarithm at which the fit has converged
 _CONTRADICTION = 0.999  # probability of the misfit above which readings contradict each other
@@ -265,8 +264,8 @@ def _slopes(legs: Sequence[TapeLeg], guess: Guess, changes: Vector) -> Vector:
     """Slopes (k, p) of what the legs roll over changes (p, n + 6) of `Guess.moved`."""
     columns = []
     for change in changes:
-        after, before = guess.moved(_STEP * change).base, guess.moved(-_STEP * change).base
-        columns.append([(leg.rolled(after) - leg.rolled(before)) / (2.0 * _STEP) for leg in legs])
+        after, before = guess.moved(STEP * change).base, guess.moved(-STEP * change).base
+        columns.append([(leg.rolled(after) - leg.rolled(before)) / (2.0 * STEP) for leg in legs])
     return np.array(columns).T
 
 
@@ -297,7 +296,7 @@ def _inconsistency(fitted: MecanumBase, base: MecanumBase, freedom: int, misfit:
 def _estimate(unknown: Unknown, value: float, error: float, reason: Reason | None) -> Estimate:
     if reason is not None:
         return undetermined(unknown, reason)
-    return judge(unknown, value, error, float(ndtri(0.5 + 0.5 * CONFIDENCE)) * error)
+    return judge(unknown, value, error, NORMAL * error)
 
 
 def tape_findings(legs: Sequence[TapeLeg], robot: Robot) -> tuple[Finding, ...]:

@@ -176,7 +176,7 @@ def _offset(signals: CalibrationSignals) -> float:
             return 0.0
         path = sample_poses(signals.pose_time, signals.poses, times + offset) * [1.0, 1.0, TURNING_RADIUS]
         moved = np.linalg.norm(advances(path), axis=1)
-        rolled = np.linalg.norm(advances(_angles(signals, times)), axis=1)
+        rolled = np.linalg.norm(advances(signals.angles_at(times)), axis=1)
         if not np.median(rolled) > 0.0:
             return 0.0
         offset = best_offset((rolled * np.mean(moved) / np.mean(rolled))[:, None], moved[:, None])
@@ -189,11 +189,6 @@ def _times(signals: CalibrationSignals, offset: float) -> Vector:
     return times if len(times) > _FEWEST else np.zeros(0)
 
 
-def _angles(signals: CalibrationSignals, times: Vector) -> Vector:
-    """Wheel angles (m, n) [rad] at times (m,)."""
-    return np.column_stack([np.interp(times, signals.wheel_time, column) for column in signals.wheel_angles.T])
-
-
 def _steps(signals: CalibrationSignals, offset: float, hand: tuple[float, float]) -> tuple[Vector, Vector]:
     """Motions (k, 3) [m] of the tracked body over half a second, in its frame, and of the wheels (k, n) [rad]."""
     times = _times(signals, offset)
@@ -201,7 +196,7 @@ def _steps(signals: CalibrationSignals, offset: float, hand: tuple[float, float]
         return np.zeros((0, 3)), np.zeros((0, signals.wheel_angles.shape[1]))
     poses = sample_poses(signals.pose_time, signals.poses, times + offset) * [1.0, *hand]
     motions = displacements(poses) * [1.0, 1.0, TURNING_RADIUS]
-    angles = _angles(signals, times)
+    angles = signals.angles_at(times)
     rotations = angles[len(times) - len(motions) :] - angles[: len(motions)]
     moved, rolled = (np.linalg.norm(steps, axis=1) for steps in (motions, rotations))
     turning = rolled > _LEAST_ROTATION

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.identification.calibration._findings import FINDINGS, geometry_findings
 from youbot_dynamics.identification.calibration._fit import LEVER, Calibration
 from youbot_dynamics.identification.calibration._model import odometry_errors
@@ -56,7 +56,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     geometry = robot.base.geometry
     fitted = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
     plain = np.vstack([odometry_errors(part, geometry.mecanum(), np.zeros(3), 0.0, _SPAN, 0.0) for part in used])
-    own = len(plain) > 0 and float(np.sqrt(np.mean(plain[:, :2] ** 2))) < _OWN
+    own = len(plain) > 0 and rms(plain[:, :2]) < _OWN
     products = {}
     if fitted.calibration.wiring:
         notes.append(_MISWIRED)
@@ -69,8 +69,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     findings = geometry_findings(fitted.calibration, geometry, samples)
     if own:
         findings = [finding.refused(_OWN_POSES) for finding in findings]
-    if fitted.phases is None:
-        notes.append(f"roller phases: {fitted.reason}")
+    if isinstance(fitted.phases, str):
+        notes.append(f"roller phases: {fitted.phases}")
     else:
         phases = _roller_findings(fitted.phases, len(used[-1].wheel_time))
         findings += [finding.refused(_OWN_POSES) for finding in phases] if own else phases

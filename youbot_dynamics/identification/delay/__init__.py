@@ -1,8 +1,18 @@
 """Delay of each axis: the time shift for which the held command best explains the motion."""
 
-from youbot_dynamics.identification.delay._estimator import DelayEstimate, estimate_delay, negligible_delay, stopping
+from youbot_dynamics.identification.delay._estimator import (
+    LEAD,
+    LEAST_EXPLAINED,
+    OPPOSITE_MISFIT,
+    DelayEstimate,
+    estimate_delay,
+    negligible_delay,
+    stopping,
+)
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
+    LEAST_LAG,
+    LONGEST,
     LaggedCommand,
     fit_fopdt,
     identified_together,
@@ -15,8 +25,13 @@ __all__ = [
     "BLOCK",
     "CONSTANT",
     "DelayEstimate",
+    "LEAD",
+    "LEAST_EXPLAINED",
+    "LEAST_LAG",
+    "LONGEST",
     "LaggedCommand",
     "OPPOSITE",
+    "OPPOSITE_MISFIT",
     "estimate_delay",
     "fit_fopdt",
     "identified_together",

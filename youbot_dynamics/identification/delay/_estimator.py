@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time, real
+from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time, real, rms, usual_step
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
+    LONGEST,
     covariance_in_blocks,
     fit_fopdt,
     identified_together,
@@ -47,7 +48,7 @@ from youbot_dynamics.identification.least_squares import (
 from youbot_dynamics.identification.signals import HeldCommand
 
 _GRID = 5e-3  # step of the coarse search [s]
-_LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
+LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
 _FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
 _LARGEST = 0.01  # half-width above which that of no delay is negligible [s]
@@ -55,9 +56,9 @@ _SHAPE_ERROR = 0.1  # share of the difference between the shift of speeds and de
 # A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
 _RIVAL_MISFIT = 1.1
 # Improvement of the fit with the opposite sign above which the signs are reported as wrong.
-_OPPOSITE_MISFIT = 0.5
+OPPOSITE_MISFIT = 0.5
 # Share of the motion that the shifted command must explain; below it, something else or nothing moved the axis.
-_LEAST_EXPLAINED = 0.9
+LEAST_EXPLAINED = 0.9
 # Times after a command at which motion may stop [s]; periods of the readings in the shortest that they show; share of
 # the squared residual that must be left if it does.
 _STOP_TIMES, _SEEN, _STOPS = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0]), 2.0, 0.5
@@ -86,6 +87,35 @@ class DelayEstimate(Estimate):
         """The effective delay alone."""
         return Estimate(self.name, self.unit, self.value, self.standard_error, self.interval, self.reason)
 
+    def with_effective(self, one: Estimate) -> DelayEstimate:
+        """The same with another effective delay."""
+        return replace(
+            self, value=one.value, standard_error=one.standard_error, interval=one.interval, reason=one.reason
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Channel:
+    """Readings of one channel, and the command that moved it."""
+
+    time: Vector  # (m,) [s]
+    motion: Vector  # (m,)
+    longest: float  # largest delay considered [s]
+    command: HeldCommand
+    friction: HeldCommand | None = None  # expected at each command, None if unknown
+
+    @property
+    def centred(self) -> Vector:
+        """Motion (m,) less its mean."""
+        return np.asarray(self.motion - self.motion.mean())
+
+    def explained(self, centred: Vector, shift: float, command: HeldCommand | None = None) -> float:
+        """Squares of the motion (m,), `centred`, that a shifted command explains; negative if against it."""
+        model = (command or self.command).motion(self.time - shift)
+        model = model - model.mean()
+        product, power = float(model @ centred), float(model @ model)
+        return product * abs(product) / power if power > 0.0 else 0.0
+
 
 def estimate_delay(
     command_time: ArrayLike,
@@ -97,7 +127,7 @@ def estimate_delay(
     measured_is: str = "velocity",
     channels: Sequence[str] | None = None,
     friction: ArrayLike | None = None,
-    longest: float = 0.8,
+    longest: float = LONGEST,
 ) -> tuple[DelayEstimate, ...]:
     """Fit motion(t) = a + g C(t - s) per channel, C the integral of the command held between its samples.
 
@@ -114,10 +144,6 @@ def estimate_delay(
     it. The effective delay of positions does not change. The shift that fits speeds best is shorter than dead time +
     lag where the command jumps, by 0.3 lags for a step; there the sum takes its place. A constant offset between the
     clocks of command and motion adds to the dead time; data that travel in one direction cannot separate the two.
-
-    Document 003 fits dX - int(dV) = V dtzap instead. Its left side is zero for any delay (D-003-4), its positions are
-    in the fixed frame but its velocities in the body frame (D-003-3), its sum starts one sample late (D-003-5), and
-    metres and radians share one unweighted sum (D-003-6).
 
     Args:
         command_time: (n,) when each command was sent [s], increasing.
@@ -145,7 +171,7 @@ def estimate_delay(
         >>> round(x.value, 2), x.verdict
         (0.19, 'identified')
 
-    Source: systems 32, 33; document 003.
+    Source: systems 32, 33; document 003, whose estimate cannot be: D-003-3 to D-003-6.
     """
     if not isinstance(measured_is, str) or measured_is not in ("velocity", "position"):
         raise InputError("measured_is", got=excerpt(measured_is), expected="'velocity' or 'position'")
@@ -176,28 +202,25 @@ def estimate_delay(
             remedy="make a longer recording, with command and motion in one bag",
         )
 
-    def channel_estimate(k: int) -> DelayEstimate:
+    estimates = []
+    for k, name in enumerate(names):
         rows, used = valid[k], inside[k] & _plausible(stamps, motions[:, k])
-        time = stamps[used]
-        half_window = 0.5 * float(np.median(np.diff(time))) if measured_is == "velocity" and len(time) > 1 else 0.0
-        command = HeldCommand(sent[rows], commands[rows, k], half_window)
-        held_friction = (
-            None if friction_table is None else HeldCommand(sent[rows], friction_table[rows, k], half_window)
-        )
-        return _estimate_channel(names[k], command, time, motions[used, k], held_friction, longest, model == "fopdt")
-
-    return tuple(channel_estimate(k) for k in range(len(names)))
+        tables = (table for table in (commands, friction_table) if table is not None)
+        held = [HeldCommand.beside(sent[rows], table[rows, k], stamps[used], measured_is) for table in tables]
+        channel = _Channel(stamps[used], motions[used, k], longest, *held)
+        estimates.append(_estimate_channel(name, channel, model == "fopdt"))
+    return tuple(estimates)
 
 
 def _shortest_common_time(longest: float) -> float:
     """Shortest time that command and motion of a channel must have in common [s]."""
-    return longest + _LEAD + _FEWEST_BLOCKS * BLOCK
+    return longest + LEAD + _FEWEST_BLOCKS * BLOCK
 
 
 def _covered(sent: Vector, stamps: Vector, longest: float) -> Flags:
     """Readings (m,) whose commands, sent at (n,) [s], are known for every shift; none if they are too few."""
     none = np.zeros(len(stamps), dtype=bool)
-    inside: Flags = (stamps > sent[0] + longest) & (stamps <= sent[-1] - _LEAD) if len(sent) else none
+    inside: Flags = (stamps > sent[0] + longest) & (stamps <= sent[-1] - LEAD) if len(sent) else none
     enough = np.count_nonzero(inside) >= _FEWEST and np.ptp(stamps[inside]) >= _FEWEST_BLOCKS * BLOCK
     return inside if enough else none
 
@@ -225,20 +248,13 @@ def _check_order(name: str, times: Vector) -> None:
 def _plausible(time: Vector, values: Vector) -> Flags:
     """Rows (n,) whose time and value are finite numbers of a plausible size."""
     with np.errstate(invalid="ignore"):
-        plausible: Flags = np.isfinite(time) & (np.abs(values) < _LARGEST_VALUE)
-    return plausible
+        return np.asarray(np.isfinite(time) & (np.abs(values) < _LARGEST_VALUE))
 
 
-def _estimate_channel(
-    name: str,
-    command: HeldCommand,
-    time: Vector,
-    motion: Vector,
-    friction: HeldCommand | None,
-    longest: float,
-    separate: bool,
-) -> DelayEstimate:
-    recent = command.values[command.times > time[0] - longest] if len(time) else command.values[:0]
+def _estimate_channel(name: str, channel: _Channel, separate: bool) -> DelayEstimate:
+    """Delay of a channel, dead time and lag if they are wanted `separate`."""
+    command, time = channel.command, channel.time
+    recent = command.values[command.times > time[0] - channel.longest] if len(time) else command.values[:0]
     fastest = float(np.max(np.abs(recent), initial=0.0))
     nothing = DelayEstimate(
         f"effective_{name}", "s", nan, nan, (nan, nan), channel=name, samples=len(time), fastest=fastest
@@ -249,42 +265,32 @@ def _estimate_channel(
         return replace(nothing, reason=reason, dead_time=dead_time, lag=lag)
 
     if len(time) < _FEWEST:
-        condition = f"{_shortest_common_time(longest):g} s or more of its commands are known"
+        condition = f"{_shortest_common_time(channel.longest):g} s or more of its commands are known"
         few = f"{len(time)} readings while {condition}; {_FEWEST} are needed"
         return without_fit(Reason(Kind.TOO_LITTLE_DATA, few))
     if np.ptp(recent) <= 1e-9 * max(1.0, fastest):
         return without_fit(CONSTANT)
-    shift = _best_shift(command, time, motion, friction, longest)
+    shift = _best_shift(channel)
     if shift is None:
         return without_fit(CONSTANT_BEFORE)
-    value, error, freedom, gain, residual, reason = shift
-    rms = float(np.sqrt(np.mean(residual**2)))
-    half_width = student(freedom) * error
-    interval = (value - half_width, value + half_width)
-    dead_time: Estimate | None = None
-    lag: Estimate | None = None
-    if separate and reason:
-        dead_time, lag = refused(reason)
-    elif separate:
-        dead_time, lag, residual = fit_fopdt(command, time, motion, max(0.0, value), friction, longest)
+    value, error, residual, reason = shift.value, shift.error, shift.residual, shift.reason
+    dead_time, lag = refused(reason) if separate and reason else (None, None)
+    if separate and not reason:
+        start = max(0.0, value)
+        dead_time, lag, residual = fit_fopdt(command, time, channel.motion, start, channel.friction, channel.longest)
         if command.half_window > 0.0 and dead_time.identified and lag.identified:
             shorter = dead_time.value + lag.value - value
-            value += shorter
-            error = float(np.hypot(error, _SHAPE_ERROR * shorter))
-            half_width = student(freedom) * error
-            interval = (value - half_width, value + half_width)
+            value, error = value + shorter, float(np.hypot(error, _SHAPE_ERROR * shorter))
+    half_width = student(shift.freedom) * error
+    interval = (value - half_width, value + half_width)
     if reason is None:
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
         unknown = Unknown("delay", "s", resolution=negligible_delay(time))
         reason = judge(unknown, value, error, half_width).reason
     return replace(
-        nothing,
-        value=value,
-        standard_error=error,
-        interval=interval,
-        reason=reason,
-        gain=gain,
-        residual=rms,
+        nothing.with_effective(Estimate(nothing.name, "s", value, error, interval, reason)),
+        gain=shift.gain,
+        residual=rms(shift.residual),
         dead_time=dead_time,
         lag=lag,
         whiteness=whiteness(time, residual),
@@ -302,18 +308,14 @@ class _Shift(NamedTuple):
     reason: Reason | None  # why the motion does not show a delay, None if it does
 
 
-def _best_shift(
-    command: HeldCommand, time: Vector, motion: Vector, friction: HeldCommand | None, longest: float
-) -> _Shift | None:
-    """Shift of a motion (m,) at times (m,) with its error; None if the command was constant before."""
-    centred = motion - motion.mean()
+def _best_shift(channel: _Channel) -> _Shift | None:
+    """Shift that fits the motion of a channel best, with its error; None if the command was constant before."""
+    command, time, centred, longest = channel.command, channel.time, channel.centred, channel.longest
     total = float(centred @ centred)
-    grid = np.arange(-_LEAD, longest + _GRID / 2.0, _GRID)
-    explained = np.array([_explained(command, time, centred, shift) for shift in grid.tolist()])
+    grid = np.arange(-LEAD, longest + _GRID / 2.0, _GRID)
+    explained = np.array([channel.explained(centred, shift) for shift in grid.tolist()])
     minima = _local_minima(
-        lambda shift: total - max(0.0, _explained(command, time, centred, shift)),
-        grid,
-        total - np.maximum(explained, 0.0),
+        lambda shift: total - max(0.0, channel.explained(centred, shift)), grid, total - np.maximum(explained, 0.0)
     )
     value, misfit = min(minima, key=lambda minimum: minimum[1])
     model = command.motion(time - value)
@@ -323,15 +325,15 @@ def _best_shift(
     gain = float((model - model.mean()) @ centred / power)
     columns = np.column_stack([np.ones(len(time)), model, -gain * command.rate(time - value)])
     residual = centred - gain * (model - model.mean())
-    noise = _without_friction(residual, columns, friction, time - value)
+    noise = _without_friction(residual, columns, channel.friction, time - value)
     covariance, freedom = covariance_in_blocks(columns, noise, time)
     error = float(np.sqrt(covariance[-1, -1]))
     reason = None
     if not np.isfinite(error):
         reason = NO_INFORMATION
-    elif total + min(0.0, float(np.min(explained))) < _OPPOSITE_MISFIT * misfit:
+    elif total + min(0.0, float(np.min(explained))) < OPPOSITE_MISFIT * misfit:
         reason = OPPOSITE
-    elif other := _not_shown(command, time, centred, minima, longest):
+    elif other := _not_shown(channel, centred, minima):
         reason = other
     elif value + student(freedom) * error < 0.0:
         reason = leading(f"{-1e3 * value:.3g} ms")
@@ -340,27 +342,14 @@ def _best_shift(
     return _Shift(value, error, freedom, gain, residual, reason)
 
 
-def _explained(command: HeldCommand, time: Vector, centred: Vector, shift: float) -> float:
-    """Squares of a motion (m,) at times (m,), `centred`, that a shifted command explains; negative if against it."""
-    model = command.motion(time - shift)
-    model = model - model.mean()
-    product, power = float(model @ centred), float(model @ model)
-    return product * abs(product) / power if power > 0.0 else 0.0
-
-
-def _not_shown(
-    command: HeldCommand, time: Vector, centred: Vector, minima: Sequence[tuple[float, float]], longest: float
-) -> Reason | None:
-    """Why the motion (m,) at times (m,), `centred`, does not show a delay; None if it does.
-
-    `minima` are those of `_local_minima`, `longest` is the largest delay considered [s].
-    """
+def _not_shown(channel: _Channel, centred: Vector, minima: Sequence[tuple[float, float]]) -> Reason | None:
+    """Why the motion (m,), `centred`, does not show a delay; None if it does. `minima` are of `_local_minima`."""
     total = float(centred @ centred)
     value, misfit = min(minima, key=lambda minimum: minimum[1])
-    if stop := _stop_after(command, time, centred, longest, _STOPS * misfit):
+    if stop := _stop_after(channel, centred, _STOPS * misfit):
         return stops(stop)
-    if misfit > (1.0 - _LEAST_EXPLAINED) * total:
-        share = f"the command explains only {1.0 - misfit / total:.0%} of the motion; {_LEAST_EXPLAINED:.0%} is needed"
+    if misfit > (1.0 - LEAST_EXPLAINED) * total:
+        share = f"the command explains only {1.0 - misfit / total:.0%} of the motion; {LEAST_EXPLAINED:.0%} is needed"
         return Reason(Kind.UNEXPLAINED, f"{share}: the axis was hardly driven, or something else moved it")
     rivals = [other for shift, other in minima if abs(shift - value) > 2.0 * _GRID]
     return PERIODIC if any(rival <= _RIVAL_MISFIT * misfit for rival in rivals) else None
@@ -368,7 +357,7 @@ def _not_shown(
 
 def negligible_delay(stamps: Vector) -> float:
     """Half-width [s] that suffices for any delay of a motion read at (m,) [s]: a quarter of the period."""
-    return min(0.25 * float(np.median(np.diff(stamps))), _LARGEST)
+    return min(0.25 * usual_step(stamps), _LARGEST)
 
 
 def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand | None, query: Vector) -> Vector:
@@ -378,25 +367,25 @@ def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand |
     table = np.column_stack([columns, *(friction.held(query - lag) for lag in _FRICTION_LAGS)])
     norms = np.linalg.norm(table, axis=0)
     table = table[:, norms > 0.0] / norms[norms > 0.0]
-    cleaned: Vector = residual - table @ np.linalg.lstsq(table, residual, rcond=None)[0]
-    return cleaned
+    return np.asarray(residual - table @ np.linalg.lstsq(table, residual, rcond=None)[0])
 
 
-def _stop_after(command: HeldCommand, time: Vector, centred: Vector, longest: float, enough: float) -> float:
+def _stop_after(channel: _Channel, centred: Vector, enough: float) -> float:
     """Time after each command at which motion stops although the next one comes later [s], 0 if it does not.
 
     A driver with a dead man's switch does that. It is so if a command that ends then leaves a squared residual of the
-    motion, read at (m,) [s] and `centred`, below `enough` for some shift up to `longest` [s].
+    motion (m,), `centred`, below `enough` for some shift.
     """
+    command, total = channel.command, float(centred @ centred)
     gaps = np.diff(command.times)
     usual = float(np.quantile(gaps, 0.95))
     found = 0.0
-    for after in _STOP_TIMES[(_STOP_TIMES < usual) & (_STOP_TIMES > _SEEN * float(np.median(np.diff(time))))].tolist():
+    for after in _STOP_TIMES[(_STOP_TIMES < usual) & (_STOP_TIMES > _SEEN * usual_step(channel.time))].tolist():
         early = np.flatnonzero(gaps > after)
         times = np.insert(command.times, early + 1, command.times[early] + after)
         ending = HeldCommand(times, np.insert(command.values, early + 1, 0.0), command.half_window)
-        for shift in np.arange(0.0, longest, 2.0 * _GRID).tolist():
-            squares = float(centred @ centred) - max(0.0, _explained(ending, time, centred, shift))
+        for shift in np.arange(0.0, channel.longest, 2.0 * _GRID).tolist():
+            squares = total - max(0.0, channel.explained(centred, shift, ending))
             if squares < enough:
                 found, enough = after, squares
     return found
@@ -409,13 +398,12 @@ def stopping(
 
     Commands (n,) sent at times (n,), motion (m,) at times (m,), and the others as for `estimate_delay`.
     """
-    known = np.isfinite(commanded)
-    if len(time) < _FEWEST or np.count_nonzero(known) < _FEWEST:
+    if len(time) < _FEWEST or np.count_nonzero(np.isfinite(commanded)) < _FEWEST:
         return None
-    half_window = 0.5 * float(np.median(np.diff(time))) if measured_is == "velocity" else 0.0
-    command, centred = HeldCommand(sent[known], commanded[known], half_window), motion - motion.mean()
-    most = max(_explained(command, time, centred, shift) for shift in np.arange(-_LEAD, longest, 2.0 * _GRID).tolist())
-    after = _stop_after(command, time, centred, longest, _STOPS * (float(centred @ centred) - max(0.0, most)))
+    channel = _Channel(time, motion, longest, HeldCommand.beside(sent, commanded, time, measured_is))
+    centred = channel.centred
+    most = max(channel.explained(centred, shift) for shift in np.arange(-LEAD, longest, 2.0 * _GRID).tolist())
+    after = _stop_after(channel, centred, _STOPS * (float(centred @ centred) - max(0.0, most)))
     return stops(after) if after else None
 
 
@@ -442,14 +430,7 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     whiteness is that of the least white residual. There must be at least one estimate.
     """
     identified = [estimate for estimate in estimates if estimate.identified]
-    effective = combined(estimates)
-    together = replace(
-        (identified or estimates)[0],
-        value=effective.value,
-        standard_error=effective.standard_error,
-        interval=effective.interval,
-        reason=effective.reason,
-    )
+    together = (identified or estimates)[0].with_effective(combined(estimates))
     if len(identified) > 1:
         whiteness_tests = [estimate.whiteness for estimate in identified if estimate.whiteness is not None]
         together = replace(

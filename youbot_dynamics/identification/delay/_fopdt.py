@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Indices, Vector
+from youbot_dynamics.arrays import Indices, Vector, rms, usual_step
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.identification.delay._reasons import FASTER, NEGATIVE, NO_RESPONSE
 from youbot_dynamics.identification.least_squares import (
@@ -29,6 +29,7 @@ from youbot_dynamics.identification.least_squares import (
 )
 from youbot_dynamics.identification.signals import HeldCommand
 
+LONGEST = 0.8  # largest delay, dead time and lag considered [s]
 BLOCK = 0.8  # [s] several correlation times of the residual (0.1-0.3 s), so that blocks are independent
 
 
@@ -110,7 +111,7 @@ class LaggedCommand:
         return steady + deviation * decay, (self._slope[k] + deviation * elapsed / self.lag**2) * decay
 
 
-_LEAST_LAG = 5e-4  # [s] a smaller lag is zero: between two readings the response would be a step
+LEAST_LAG = 5e-4  # [s] a smaller lag is zero: between two readings the response would be a step
 _FIRST_LAGS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)  # start values of the search [s]
 _FRICTION_LAGS = (0.03, 0.1)  # double lags for the response of a speed loop to a change of friction [s]
 _BUDGET = 400  # evaluations of the search
@@ -143,11 +144,10 @@ def fit_fopdt(
 ) -> tuple[Estimate, Estimate, Vector]:
     """Fit motion(t) = a + K x(t - tau) + friction, T x'' + x' = u, u the held command, by least squares over tau and T.
 
-    The transfer function from command to motion is K exp(-tau s) / (1 + T s), a first-order lag with dead time.
-
-    x is exact between the samples of the command (`LaggedCommand`). This is an output-error fit, so noise of the motion
-    does not bias it as in an equation-error fit. The search uses the delay d = tau + T and q = T^2 / 2, in which slow
-    motion is nearly linear: exp(-tau s) / (1 + T s) = exp(-d s) (1 + q s^2 + ...). Slow commands determine only d.
+    The transfer function from command to motion is K exp(-tau s) / (1 + T s), a first-order lag with dead time. x is
+    exact between the samples of the command (`LaggedCommand`). This is an output-error fit, so noise of the motion does
+    not bias it as in an equation-error fit. The search uses the delay d = tau + T and q = T^2 / 2, in which slow motion
+    is nearly linear: exp(-tau s) / (1 + T s) = exp(-d s) (1 + q s^2 + ...). Slow commands determine only d.
 
     Friction reduces the motion until the speed loop has compensated it, which looks like a lag. The response of the
     loop to friction is unknown; it is modelled by two double lags, and by the integral of one for a loop with a steady
@@ -160,8 +160,8 @@ def fit_fopdt(
     slow motion the two differ by some micrometres. The order of the loop is therefore fitted as well, and both
     intervals cover all orders that the data allow, between a PI loop that overshoots and three equal lags.
 
-    The limits of q are converted to lags, and combined with those of d for the dead time (recovery of
-    variances). Both intervals remain valid if that of the lag reaches zero. Either both are identified or neither.
+    The limits of q are converted to lags, and combined with those of d for the dead time (Zou's recovery of variances).
+    Both intervals remain valid if that of the lag reaches zero. Either both are identified or neither.
 
     Args:
         command: of the channel, with the window of the motion.
@@ -174,27 +174,24 @@ def fit_fopdt(
 
     Returns:
         Dead time tau, lag d - tau (T of one lag, the sum of several), and the residual (m,) of the model with friction.
-
-    Source: Zou's recovery of variances.
     """
-    friction = friction or HeldCommand(command.times, np.sign(command.values), command.half_window)
-    search = _Search(command, time, motion, friction, delay, longest)
+    search = _Search(command, time, motion, friction, delay, longest, block)
     dead_time, lag, settled = search.best()
     _, residual, _ = search.linearised(dead_time, lag)
     # Lags much shorter than the hold time of the command have hardly any effect; use the slopes of a longer lag.
-    slope_lag = max(lag, 0.5 * float(np.median(np.diff(command.times))))
+    slope_lag = max(lag, 0.5 * usual_step(command.times))
     slopes, linear_residual, _ = search.linearised(dead_time + lag - slope_lag, slope_lag)
-    covariance, freedom = covariance_in_blocks(np.column_stack([search.nuisance, slopes]), linear_residual, time, block)
-    if not np.all(np.isfinite(covariance)):
-        return *refused(NO_RESPONSE, dead_time, lag), residual
-    hidden = hypot(_HIDDEN_NOISE * _rms(residual), _HIDDEN_FRICTION * _rms(search.friction_at(dead_time, lag)))
-    if not settled:
-        return *refused(unsettled(f"{_BUDGET} evaluations"), dead_time, lag), residual
+    covariance, freedom = search.covariance(slopes, linear_residual)
+    known = bool(np.all(np.isfinite(covariance)))
+    if not (known and settled):
+        reason = unsettled(f"{_BUDGET} evaluations") if known else NO_RESPONSE
+        return *refused(reason, dead_time, lag), residual
+    hidden = hypot(_HIDDEN_NOISE * rms(residual), _HIDDEN_FRICTION * rms(search.friction_at(dead_time, lag)))
     covariance = covariance[-2:, -2:] + np.diag([(hidden / orthogonal_size(slopes, k)) ** 2 for k in (-2, -1)])
     q = 0.5 * lag**2
-    if lag < 1.001 * _LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
+    if lag < 1.001 * LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
         q = min(q, 0.5 * slope_lag**2 + float(np.linalg.lstsq(slopes, linear_residual, rcond=None)[0][-1]))
-    orders = _orders(search, dead_time, lag, time, hidden, block)
+    orders = _orders(search, dead_time, lag, hidden)
     return *_judged(dead_time + lag, q, orders, covariance, freedom, longest), residual
 
 
@@ -206,14 +203,12 @@ class _Order(NamedTuple):
     q: float  # [s2]
 
 
-def _orders(
-    search: _Search, dead_time: float, lag: float, time: Vector, hidden: float, block: float
-) -> tuple[_Order, ...]:
+def _orders(search: _Search, dead_time: float, lag: float, hidden: float) -> tuple[_Order, ...]:
     """Orders of the loop that the data allow: the one nearest to 0, the lowest and the highest."""
     slope = search.order_slope(dead_time, lag)
     slopes, residual, _ = search.linearised(dead_time, lag)
     columns = np.column_stack([search.nuisance, slopes, slope])
-    covariance, freedom = covariance_in_blocks(columns, residual, time, block)
+    covariance, freedom = search.covariance(np.column_stack([slopes, slope]), residual)
     low, high = _ORDERS
     if np.all(np.isfinite(covariance)):
         best_order = float(np.linalg.lstsq(columns, residual, rcond=None)[0][-1])
@@ -227,15 +222,11 @@ def _orders(
     return tuple(_Order(order, -order * delay, -order * q) for order in (nearest, low, high))
 
 
-def _rms(signal: Vector) -> float:
-    return float(np.sqrt(np.mean(signal**2)))
-
-
 def orthogonal_size(columns: Vector, k: int) -> float:
     """RMS of the part of column k of (m, p) that no other column explains."""
     regressors = np.delete(columns, k, axis=1)
     own = columns[:, k] - regressors @ np.linalg.lstsq(regressors, columns[:, k], rcond=None)[0]
-    return max(_rms(own), 1e-300)
+    return max(rms(own), 1e-300)
 
 
 class _Search:
@@ -246,19 +237,31 @@ class _Search:
     """
 
     def __init__(
-        self, command: HeldCommand, time: Vector, motion: Vector, held: HeldCommand, delay: float, longest: float
+        self,
+        command: HeldCommand,
+        time: Vector,
+        motion: Vector,
+        friction: HeldCommand | None,
+        delay: float,
+        longest: float,
+        block: float,
     ) -> None:
-        self._command, self._time, self._delay, self._longest = command, time, delay, longest
-        friction = [LaggedCommand(held, lag).twice(time - delay) for lag in _FRICTION_LAGS]
-        friction.append(LaggedCommand(held, _FRICTION_LAGS[0]).at(time - delay).motion)
+        self._command, self._time, self._delay, self._longest, self._block = command, time, delay, longest, block
+        held = friction or HeldCommand(command.times, np.sign(command.values), command.half_window)
+        displaced = [LaggedCommand(held, lag).twice(time - delay) for lag in _FRICTION_LAGS]
+        displaced.append(LaggedCommand(held, _FRICTION_LAGS[0]).at(time - delay).motion)
         # Constant friction is already part of the offset.
-        columns = [np.ones(len(time)), *(f - f.mean() for f in friction if np.ptp(f) > 0.0)]
+        columns = [np.ones(len(time)), *(f - f.mean() for f in displaced if np.ptp(f) > 0.0)]
         self.nuisance: Vector = np.linalg.qr(np.column_stack(columns))[0]
         self._measured, self._motion = motion, self._cleared(motion)
 
     def _cleared(self, signal: Vector) -> Vector:
         """Signal (m,) without offset and friction."""
         return signal - self.nuisance @ (self.nuisance.T @ signal)
+
+    def covariance(self, columns: Vector, residual: Vector) -> tuple[Vector, int]:
+        """`covariance_in_blocks` of offset, friction and columns (m, c), for a residual (m,)."""
+        return covariance_in_blocks(np.column_stack([self.nuisance, columns]), residual, self._time, self._block)
 
     def linearised(self, dead_time: float, lag: float) -> tuple[Vector, Vector, float]:
         """Columns (m, 3) of gain, d and q, the residual (m,), and the gain."""
@@ -305,14 +308,14 @@ class _Search:
             lag = parts(values)[1]
             return np.array([min(max(float(values[0]), lag), lag + self._longest), float(values[1])])
 
-        lags = [lag for lag in _FIRST_LAGS if lag <= min(self._longest, self._delay)] or [_LEAST_LAG]
+        lags = [lag for lag in _FIRST_LAGS if lag <= min(self._longest, self._delay)] or [LEAST_LAG]
         starts = [np.array([self._delay, 0.5 * lag**2]) for lag in lags]
         first = min(starts, key=lambda start: float(np.sum(residual(start) ** 2)))
         least = _RESOLVED**2 * float(self._motion @ self._motion)
         model = Model(
             residual,
             slopes,
-            np.array([0.0, 0.5 * _LEAST_LAG**2]),
+            np.array([0.0, 0.5 * LEAST_LAG**2]),
             np.array([2.0 * self._longest, 0.5 * self._longest**2]),
             lambda misfit: max(misfit, least) / len(self._time),
             _SETTLED,

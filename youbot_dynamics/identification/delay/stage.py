@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from youbot_dynamics.arrays import usual_step
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.delay._estimator import DelayEstimate, combine, estimate_delay
 from youbot_dynamics.identification.finding import CASES, Finding, FitCurve, Row, StageResult, Table
@@ -79,11 +80,11 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
     untold: dict[str, float] = {}
     if opened.log is not None and channel_log:
         known = {name: opened.log.time[np.isfinite(opened.log.command[name])] for name in signals.channels}
-        halves = {name: 0.5 * float(np.median(np.diff(times))) for name, times in known.items() if len(times) > 1}
+        halves = {name: 0.5 * usual_step(times) for name, times in known.items() if len(times) > 1}
         told = opened.log.commands_are
         untold = {name: half for name, half in halves.items() if name not in told}
         sampled = {name: half for name, half in halves.items() if told.get(name) == "sampled"}
-        estimates = tuple(_later(one, sampled.get(one.channel, 0.0)) for one in estimates)
+        estimates = tuple(_changed(one, partial(_later, by=sampled.get(one.channel, 0.0))) for one in estimates)
     from_logged_speeds = channel_log and signals.measured_is == "velocity"
     return _DelayPart(estimates, fits, signals.clock, signals.source, from_logged_speeds, untold)
 
@@ -139,7 +140,7 @@ def _pieces_without_gaps(signals: MotionSignals) -> list[MotionSignals]:
         if sent[-1] - sent[0] < _SHORTEST_PIECE or np.count_nonzero(inside) < _FEWEST:
             continue
         pieces.append(
-            dataclasses.replace(
+            replace(
                 signals,
                 command_time=sent,
                 command=signals.command[begin:end],
@@ -178,7 +179,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     findings = tuple(
         finding
         for channel, channel_estimates in estimates.items()
-        for finding in _findings(_or_later(combine(channel_estimates), untold.get(channel, 0.0)), recordings)
+        for finding in _findings(
+            _changed(combine(channel_estimates), partial(_or_later, by=untold.get(channel, 0.0))), recordings
+        )
     )
     if untold:
         notes.append(
@@ -200,31 +203,21 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     )
 
 
-def _later(delay: DelayEstimate, by: float) -> DelayEstimate:
-    """The delay and dead time of a channel, later by a time [s]."""
-
-    def moved(one: Estimate) -> Estimate:
-        return dataclasses.replace(one, value=one.value + by, interval=(one.interval[0] + by, one.interval[1] + by))
-
-    effective, dead_time = moved(delay.effective), delay.dead_time and moved(delay.dead_time)
-    return dataclasses.replace(delay, value=effective.value, interval=effective.interval, dead_time=dead_time)
+def _changed(delay: DelayEstimate, change: Callable[[Estimate], Estimate]) -> DelayEstimate:
+    """The delay of a channel with its dead time changed as the whole; its lag is not."""
+    dead_time = delay.dead_time and change(delay.dead_time)
+    return replace(delay.with_effective(change(delay.effective)), dead_time=dead_time)
 
 
-def _or_later(delay: DelayEstimate, by: float) -> DelayEstimate:
-    """The delay and dead time of a channel with intervals that hold values later by up to a time [s]."""
+def _later(one: Estimate, by: float) -> Estimate:
+    """An estimate later by a time [s]."""
+    return replace(one, value=one.value + by, interval=(one.interval[0] + by, one.interval[1] + by))
 
-    def widened(one: Estimate) -> Estimate:
-        low, high = one.interval
-        return reaching(one, Unknown(one.name, one.unit), (low, high + by), _HELD_OR_SAMPLED)
 
-    dead_time, wide = delay.dead_time and widened(delay.dead_time), widened(delay.effective)
-    return dataclasses.replace(
-        delay,
-        interval=wide.interval,
-        standard_error=wide.standard_error,
-        reason=wide.reason,
-        dead_time=dead_time,
-    )
+def _or_later(one: Estimate, by: float) -> Estimate:
+    """An estimate whose interval holds values later by up to a time [s]."""
+    low, high = one.interval
+    return reaching(one, Unknown(one.name, one.unit), (low, high + by), _HELD_OR_SAMPLED)
 
 
 def _gains(part: _DelayPart) -> dict[str, float]:
@@ -247,12 +240,8 @@ def _curve(signals: MotionSignals, k: int, estimate: DelayEstimate, name: str) -
     """Commanded, shifted and measured motion of one channel, about the same mean."""
     inside = (signals.measured_time > signals.command_time[0]) & (signals.measured_time <= signals.command_time[-1])
     inside &= np.isfinite(signals.measured[:, k])
-    half_window = (
-        0.5 * float(np.median(np.diff(signals.measured_time[inside]))) if signals.measured_is == "velocity" else 0.0
-    )
     time, motion = signals.measured_time[inside], signals.measured[inside, k]
-    known = np.isfinite(signals.command[:, k])
-    command = HeldCommand(signals.command_time[known], signals.command[known, k], half_window)
+    command = HeldCommand.beside(signals.command_time, signals.command[:, k], time, signals.measured_is)
     commanded, shifted = command.motion(time), estimate.gain * command.motion(time - estimate.value)
     offset = float(np.mean(motion - shifted))
     first = motion[0] if signals.measured_is == "position" else 0.0

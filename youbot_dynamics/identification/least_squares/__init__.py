@@ -4,12 +4,10 @@ from youbot_dynamics.identification.least_squares._block_sums import BlockSums, 
 from youbot_dynamics.identification.least_squares._fit import Fit, fit, least_squares
 from youbot_dynamics.identification.least_squares._jackknife import block_covariance, covariance_of_scores
 from youbot_dynamics.identification.least_squares._reason import (
-    IDENTIFIED,
     Kind,
     Reason,
     recorded_reason,
     too_little,
-    verdict_of,
 )
 from youbot_dynamics.identification.least_squares._recordings import ENOUGH, combined, jackknife_error, student
 from youbot_dynamics.identification.least_squares._rivals import (
@@ -33,7 +31,9 @@ from youbot_dynamics.identification.least_squares._search import (
 from youbot_dynamics.identification.least_squares._verdict import (
     CONFIDENCE,
     NEGLIGIBLE,
+    NORMAL,
     WIDEST_SHARE,
+    ByName,
     Estimate,
     Unknown,
     alike,
@@ -48,14 +48,15 @@ from youbot_dynamics.identification.least_squares._whiteness import Whiteness, w
 
 __all__ = [
     "BlockSums",
+    "ByName",
     "CONFIDENCE",
     "ENOUGH",
     "Estimate",
     "Fit",
-    "IDENTIFIED",
     "Kind",
     "Model",
     "NEGLIGIBLE",
+    "NORMAL",
     "POWERS",
     "Reason",
     "Rival",
@@ -90,7 +91,6 @@ __all__ = [
     "undetermined",
     "unsettled",
     "values_of",
-    "verdict_of",
     "whiteness",
     "widened",
     "with_unit",

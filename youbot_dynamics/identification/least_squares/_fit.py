@@ -76,8 +76,7 @@ class ScaledModel:
 
     def _total(self, weights: Vector) -> Vector:
         """Weighted sum (q, q + 1) of the products over the blocks, weights (k,)."""
-        total: Vector = np.tensordot(weights, self.products, 1)
-        return total
+        return np.asarray(np.tensordot(weights, self.products, 1))
 
     def solve(self, weights: Vector) -> Solution:
         """Solve the weighted equations, weights (k,); undetermined directions stay 0."""
@@ -87,8 +86,7 @@ class ScaledModel:
     def residual_power(self, values: Vector) -> Vector:
         """|H p - b|^2 of each block (k,) for scaled values (q,)."""
         against = np.append(-values, 1.0)
-        power: Vector = np.maximum(self.squares @ against @ against, 0.0)
-        return power
+        return np.asarray(np.maximum(self.squares @ against @ against, 0.0))
 
     def robust_weights(self) -> Vector:
         """Weights (k,): 1 up to 3 times the median residual of the blocks, then its inverse square; iterated."""
@@ -209,7 +207,7 @@ _FEWEST_SPARE_BLOCKS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(verdict.ByName):
     """Solution of a linear model; arrays are read-only."""
 
     unknowns: tuple[Unknown, ...]  # p unknowns, with the negligible half-widths of those that are parts of a whole
@@ -223,10 +221,6 @@ class Fit:
     weights: Vector  # (k,) of the blocks, 1 for a usual residual
     freedom: int  # degrees of freedom of Student's t for the intervals
     method: str  # "block sums" or "chunked QR"
-
-    def __getitem__(self, name: str) -> Estimate:
-        """Estimate of one unknown by its name."""
-        return {estimate.name: estimate for estimate in self.estimates}[name]
 
     @property
     def correlation(self) -> Vector:
@@ -249,8 +243,7 @@ class Fit:
     def band(self, table: Vector) -> Vector:
         """Half-width (r,) of the 95 % band of table (r, p) @ values; undetermined unknowns add nothing to it."""
         variance = np.einsum("ri,ij,rj->r", table, np.nan_to_num(self.covariance), table)
-        half_width: Vector = self.half_width(1.0) * np.sqrt(np.maximum(variance, 0.0))
-        return half_width
+        return np.asarray(self.half_width(1.0) * np.sqrt(np.maximum(variance, 0.0)))
 
     def combination(self, matrix: ArrayLike, unknowns: Sequence[Unknown]) -> tuple[Estimate, ...]:
         """Estimates of m linear combinations, matrix (m, p) @ values, with their own intervals and verdicts.
@@ -301,8 +294,7 @@ def fit(
     Weights: a block whose residual exceeds 3 times the median of all gets the weight (3 median / residual)^2, because a
     slipping wheel or a bump affects about a second, not one sample. Covariance: delete-a-block jackknife; for several
     recordings it is widened by the scatter between their separate estimates (`widening`). Bounds are the last resort,
-    because they hide bias: the value is set to its bound, the other values are solved again, and the estimate reports
-    it.
+    because they hide bias: the value is set to its bound, the others are solved again, and the estimate reports it.
 
     Args:
         sums: of the data.
@@ -316,23 +308,10 @@ def fit(
         InputError: the number of unknowns differs from the columns.
         IdentificationError: fewer than p + 4 blocks.
     """
-    p = sums.unknowns
-    if len(unknowns) != p:
-        raise InputError("unknowns", got=f"{len(unknowns)} of them", expected=f"{p}, one per column")
-    if len(sums) < p + _FEWEST_SPARE_BLOCKS:
-        raise IdentificationError(
-            ", ".join(unknown.name for unknown in unknowns),
-            got=f"{len(sums)} usable time blocks",
-            expected=f"{p + _FEWEST_SPARE_BLOCKS} or more",
-            remedy="make a longer recording with more motion",
-            kind=Kind.TOO_LITTLE_DATA,
-            count=len(sums),
-            needed=p + _FEWEST_SPARE_BLOCKS,
-        )
+    _check_size(sums, unknowns)
     model = ScaledModel.of(sums)
     weights = model.robust_weights() if robust else np.ones(len(sums))
-    solution = model.solve(weights)
-    method = "block sums"
+    solution, method = model.solve(weights), "block sums"
     if solution.condition > _WORST_CONDITION and rows is not None:
         factor = _triangular_factor(rows(), sums.keys, weights, model.used, model.lengths)
         solution, method = solve_triangular(factor, len(model.used)), "chunked QR"
@@ -340,16 +319,14 @@ def fit(
     freedom, spare = max(1, len(sums) - len(model.used)), _FEWEST_SPARE_BLOCKS if between else len(sums) + 1
     alone = tuple((model.unscaled(own), model.unscaled_covariance(of)) for own, of in model.alone(weights, spare))
     within = Within(model.unscaled_covariance(model.covariance(weights, solution)), alone, freedom)
-    wider = np.array([within.widening_of(row) for row in np.eye(p)])
-    covariance = within.covariance * np.outer(wider, wider)
+    covariance = within.widened()
     low = np.array([unknown.low for unknown in unknowns])[model.used] * model.lengths
     high = np.array([unknown.high for unknown in unknowns])[model.used] * model.lengths
     limited, free = model.solve_within(weights, solution.values, low, high)
     squares = sums.squares()
-    unknowns = _resolved(unknowns, squares.sum(axis=0)[:p, :p], model.unscaled(limited, 0.0))
-    excited = np.isin(np.arange(p), model.used)
+    unknowns = _resolved(unknowns, squares.sum(axis=0)[:-1, :-1], model.unscaled(limited, 0.0))
     unbounded = np.where(np.isfinite(values), model.unscaled(free), np.nan)
-    estimates = _estimates(unknowns, unbounded, covariance, freedom, excited)
+    estimates = _estimates(unknowns, unbounded, covariance, freedom, model.used)
     residual, target = float(weights @ model.residual_power(limited)), float(weights @ squares[:, -1, -1])
     return Fit(
         unknowns,
@@ -364,6 +341,23 @@ def fit(
         freedom,
         method,
     )
+
+
+def _check_size(sums: BlockSums, unknowns: Sequence[Unknown]) -> None:
+    """Refuse another number of unknowns than columns, and too few blocks for them."""
+    p, needed = sums.unknowns, sums.unknowns + _FEWEST_SPARE_BLOCKS
+    if len(unknowns) != p:
+        raise InputError("unknowns", got=f"{len(unknowns)} of them", expected=f"{p}, one per column")
+    if len(sums) < needed:
+        raise IdentificationError(
+            ", ".join(unknown.name for unknown in unknowns),
+            got=f"{len(sums)} usable time blocks",
+            expected=f"{needed} or more",
+            remedy="make a longer recording with more motion",
+            kind=Kind.TOO_LITTLE_DATA,
+            count=len(sums),
+            needed=needed,
+        )
 
 
 def _resolved(unknowns: Sequence[Unknown], gram: Vector, values: Vector) -> tuple[Unknown, ...]:
@@ -381,13 +375,14 @@ def _resolved(unknowns: Sequence[Unknown], gram: Vector, values: Vector) -> tupl
 
 
 def _estimates(
-    unknowns: Sequence[Unknown], unbounded: Vector, covariance: Vector, freedom: int, excited: NDArray[np.bool_]
+    unknowns: Sequence[Unknown], unbounded: Vector, covariance: Vector, freedom: int, used: NDArray[np.intp]
 ) -> tuple[Estimate, ...]:
     """Judged estimates of p unknowns with covariance (p, p).
 
-    `unbounded` (p,) is the solution, other values within their bounds, NaN if undetermined; `excited` (p,) tells
-    whether the data depend on each unknown.
+    `unbounded` (p,) is the solution, other values within their bounds, NaN if undetermined; the data depend on
+    the unknowns with indices `used` (q,).
     """
+    excited = np.isin(np.arange(len(unknowns)), used)
     relatives = verdict.alike([unknown.name for unknown in unknowns], correlation(covariance))
     mixed = [unknown.name for j, unknown in enumerate(unknowns) if excited[j] and not np.isfinite(unbounded[j])]
     estimates = []
@@ -410,5 +405,4 @@ def correlation(covariance: Vector) -> Vector:
     """Correlation matrix (p, p) of a covariance (p, p); NaN where a variance is not finite."""
     with np.errstate(invalid="ignore", divide="ignore"):
         errors = np.sqrt(np.diag(covariance))
-        matrix: Vector = covariance / np.outer(errors, errors)
-    return matrix
+        return np.asarray(covariance / np.outer(errors, errors))

@@ -134,6 +134,11 @@ class Within:
         """Standard error of row (p,) @ values of the joint fit."""
         return math.sqrt(_variance(self.covariance, row))
 
+    def widened(self) -> Vector:
+        """Covariance (p, p) with the scatter between recordings."""
+        wider = np.array([self.widening_of(row) for row in np.eye(len(self.covariance))])
+        return np.asarray(self.covariance * np.outer(wider, wider))
+
     def widening_of(self, row: Vector) -> float:
         """Factor on the error of row (p,) @ values for the scatter between recordings, see `widening`."""
         if len(self.alone) < 2:

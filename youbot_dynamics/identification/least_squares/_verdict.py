@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtri
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.least_squares._reason import Kind, Reason, verdict_of
@@ -14,6 +15,7 @@ from youbot_dynamics.identification.least_squares._reason import Kind, Reason, v
 # Probability of the intervals of all stages. Where the scatter between blocks gives the errors, quantiles are of
 # Student's t; where they are known, as in the thermal stage, of the normal distribution.
 CONFIDENCE = 0.95
+NORMAL = float(ndtri(0.5 + CONFIDENCE / 2.0))  # half-width of an interval in standard errors, where these are known
 # The rule of all verdicts. A half-width suffices if it is at most this share of the value, or if it is negligible.
 WIDEST_SHARE = 0.5
 # Share of what the data span below which a half-width is negligible: its effect on the data, as a share of the effect
@@ -70,6 +72,16 @@ class Estimate:
     def refused_if_identified(self, reason: Reason | None) -> Estimate:
         """The same, refused if it is identified and there is a reason; an earlier reason stays."""
         return self if self.reason is not None or reason is None else self.refused(reason)
+
+
+class ByName:
+    """A result whose estimates are found by their names: result["viscous_y"]."""
+
+    estimates: tuple[Estimate, ...]
+
+    def __getitem__(self, name: str) -> Estimate:
+        """Estimate of one value by its name."""
+        return {estimate.name: estimate for estimate in self.estimates}[name]
 
 
 def with_unit(number: str, unit: str) -> str:

@@ -12,7 +12,7 @@ from scipy.special import gammaincc
 from youbot_dynamics.arrays import array
 from youbot_dynamics.errors import InputError
 
-_LAGS = 20
+_LAGS = 20  # fewer for short residuals
 _FEWEST = 20
 _LEVEL = 0.01  # significance level: one white residual in a hundred is rejected
 
@@ -36,7 +36,7 @@ class Whiteness:
         return self.uneven_p_value > _LEVEL
 
 
-def whiteness(time: ArrayLike, residual: ArrayLike, *, lags: int = _LAGS) -> Whiteness:
+def whiteness(time: ArrayLike, residual: ArrayLike) -> Whiteness:
     """Test a residual: Q = n (n + 2) sum_k r_k^2 / n_k is chi-square for white noise, one degree of freedom per lag.
 
     Readings are assigned to the nearest uniform time, one median step apart. Times without a reading stay empty, and
@@ -50,7 +50,6 @@ def whiteness(time: ArrayLike, residual: ArrayLike, *, lags: int = _LAGS) -> Whi
     Args:
         time: (m,) [s], not decreasing.
         residual: (m,) any unit.
-        lags: largest lag, smaller for short residuals.
 
     Raises:
         InputError: shapes that do not fit, values that are not finite, or times that decrease.
@@ -64,7 +63,7 @@ def whiteness(time: ArrayLike, residual: ArrayLike, *, lags: int = _LAGS) -> Whi
         place = int(np.argmax(steps < 0.0))
         raise InputError(f"time[{place + 1}]", got=f"{stamps[place + 1]:g} s", expected=f"{stamps[place]:g} s or later")
     step = float(np.median(steps)) if len(steps) else nan
-    used = min(lags, len(residuals) // 4)
+    used = min(_LAGS, len(residuals) // 4)
     if len(residuals) < _FEWEST or step <= 0.0 or np.ptp(residuals) == 0.0:
         return Whiteness(nan, nan, nan, 0, (), step, len(residuals))
     place = np.round((stamps - stamps[0]) / step).astype(np.int64)

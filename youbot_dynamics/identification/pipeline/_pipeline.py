@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -134,7 +133,7 @@ def identify(
         if not sound:
             raise next(data.broken for data in extracts if data.broken is not None)
         if not extracted and robot.is_youbot and all(data.unknown for data in extracts if data.broken is None):
-            named = dataclasses.replace(robot, robot_id=UNNAMED)
+            named = replace(robot, robot_id=UNNAMED)
         extracted += extracts
         for name in wanted:
             progress(f"fitting {name}")
@@ -155,7 +154,7 @@ def identify(
     warnings = _late_stamps(stages)
     warnings += tuple(warning for data in extracted for warning in data.warnings)
     warnings += tuple(warning for stage in stages for warning in stage.warnings)
-    result = dataclasses.replace(result, warnings=warnings)
+    result = replace(result, warnings=warnings)
     return Identification(result, tuple(stages), drives, notes, warnings, named)
 
 
@@ -169,11 +168,11 @@ def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:
     for k, stage in enumerate(stages):
         kept = tuple(finding for finding in stage.findings if finding.name not in given)
         if stage.provisional and len(kept) < len(stage.findings):
-            stages[k] = dataclasses.replace(stage, findings=kept)
+            stages[k] = replace(stage, findings=kept)
             repeated.add(stage.stage)
     taken = {finding.name for stage in stages for finding in stage.findings}
     unknown = tuple(finding for finding in outcome.findings if finding.name not in taken)
-    stages.append(dataclasses.replace(outcome, findings=unknown))
+    stages.append(replace(outcome, findings=unknown))
     return repeated | ({outcome.stage} if len(unknown) < len(outcome.findings) else set())
 
 
@@ -267,7 +266,7 @@ def _finish(
     left_out = tuple(
         f"{Path(data.path).name} left out: {data.lacking[name]}" for data in extracts if name in data.lacking
     )
-    return dataclasses.replace(result, findings=within_ranges(result.findings), notes=(*result.notes, *left_out))
+    return replace(result, findings=within_ranges(result.findings), notes=(*result.notes, *left_out))
 
 
 def _trust(recordings: int) -> list[str]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from math import isfinite, nan, sqrt
 
 import numpy as np
-from scipy.special import ndtri
 
-from youbot_dynamics.arrays import Flags, Vector
-from youbot_dynamics.identification.least_squares import CONFIDENCE
+from youbot_dynamics.arrays import Flags, Vector, usual_step
+from youbot_dynamics.identification.least_squares import NORMAL
 
 _ROUNDING = 0.01  # [s] by which stamps of a synchronised clock may be later than the reception
 _LONGEST_TRAVEL = 1.0  # [s] that readings of one topic may take longer than those of another
@@ -220,7 +219,7 @@ def _lasting(late: Vector, times: Vector, stamps: Vector, places: list[int]) -> 
     returns to its old value.
     """
     lows = [float(np.min(part)) for part in np.split(late, places)]
-    steps, period = np.diff(stamps), float(np.median(np.diff(stamps)))
+    steps, period = np.diff(stamps), usual_step(stamps)
     kept = []
     for k, place in enumerate(places):
         size = lows[k + 1] - lows[k]
@@ -277,7 +276,7 @@ def _median_slope(x: Vector, y: Vector) -> tuple[float, tuple[float, float]]:
     variance = n * (n - 1) * (2 * n + 5)  # 18 times that of Kendall's sum of signs, less what ties take from it
     for counts in (np.unique(values, return_counts=True)[1] for values in (x, y)):
         variance -= int(np.sum(counts * (counts - 1) * (2 * counts + 5)))
-    half = float(ndtri(0.5 + CONFIDENCE / 2.0)) * sqrt(max(0.0, variance / 18.0))
+    half = NORMAL * sqrt(max(0.0, variance / 18.0))
     low, high = max(round((many - half) / 2.0) - 1, 0), min(round((many + half) / 2.0), many - 1)
     return float(np.median(slopes)), (float(slopes[low]), float(slopes[high]))
 

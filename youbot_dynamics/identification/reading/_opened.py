@@ -318,8 +318,8 @@ def _names(recording: Recording, topic: str, joints: tuple[str, ...]) -> bool:
     return len(recorded_joints(recording, topic, joints)) == len(joints)
 
 
-def times_of(states: JointSeries) -> Vector:
-    """Stamps (n,) of joint states if all have one, else their receive times [s]."""
+def times_of(states: JointSeries | PoseSeries) -> Vector:
+    """Stamps (n,) of joint states or poses if all have one, else their receive times [s]."""
     return states.stamp if bool(np.all(np.isfinite(states.stamp))) else states.received
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.errors import RecordingError, YoubotDynamicsError
 from youbot_dynamics.identification.reading._clock import check_clock
 from youbot_dynamics.identification.reading._opened import (
@@ -141,8 +141,7 @@ def _of_odometry(recording: Recording, chosen: Mapping[str, str]) -> Iterator[st
     if poses is None or twists is None or len(poses.stamp) != len(twists.received) or not np.any(twists.twist):
         return
     path = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
-    time = poses.stamp if bool(np.all(np.isfinite(poses.stamp))) else poses.received
-    ratios = [speed_ratio(time, path[:, k], twists.twist[:, k]) for k in range(3)]
+    ratios = [speed_ratio(times_of(poses), path[:, k], twists.twist[:, k]) for k in range(3)]
     apart = [
         f"{axis} {ratio:.3g}" for axis, ratio in zip(_AXES, ratios, strict=True) if abs(ratio - 1.0) > _CONTRADICTS
     ]
@@ -226,7 +225,7 @@ def _correlations(commands: JointSeries, wheels: JointSeries, position_sign: Vec
 def _power(speeds: Vector) -> float:
     """Root mean square of speeds (n, 4) without a few outliers; NaN if there are none."""
     sound = np.abs(speeds[np.isfinite(speeds)])
-    return float(np.sqrt(np.mean(sound[sound <= np.percentile(sound, 99)] ** 2))) if sound.size else np.nan
+    return rms(sound[sound <= np.percentile(sound, 99)]) if sound.size else np.nan
 
 
 def _of_units(states: JointSeries, position_sign: Vector, velocity_sign: Vector) -> Iterator[str]:

@@ -17,10 +17,9 @@ Source: system 33.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +31,7 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.delay import negligible_part
 from youbot_dynamics.identification.least_squares import (
     BlockSums,
+    ByName,
     Estimate,
     Fit,
     Kind,
@@ -127,7 +127,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Response:
+class Response(ByName):
     """Identified response of a base."""
 
     estimates: tuple[Estimate, ...]  # dead times, lag, rate, friction as seen by the loops, gains
@@ -135,16 +135,12 @@ class Response:
     # Linearised fit of all unknowns: intervals, correlation; None if there was nothing to fit
     fit: Fit | None = None
     # RMS residual (3,) of the displacements over half a second [m, m, rad]
-    residual: Vector = dataclasses.field(default_factory=lambda: np.full(3, math.nan))
+    residual: Vector = field(default_factory=lambda: np.full(3, math.nan))
     # Whether all values together predict the motion: the effect of their covariance on a displacement is smaller than
     # the residual of the model
     usable: bool = False
     candidates: tuple[Candidate, ...] = ()  # one per kind of loops
     problem: Problem | None = None  # of the drives, for `combined_response`
-
-    def __getitem__(self, name: str) -> Estimate:
-        """Estimate by its name."""
-        return {estimate.name: estimate for estimate in self.estimates}[name]
 
 
 def identify_response(
@@ -342,7 +338,7 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
         return refused(Reason(Kind.TOO_LITTLE_DATA, exception.got))
     # Of dead times and lag, parts of a delay; the other values are never judged.
     resolution = negligible_part(float(np.min(x[:LAG][problem.driven]) + x[LAG]))
-    known = [dataclasses.replace(unknown, resolution=resolution) for unknown in UNKNOWNS]
+    known = [replace(unknown, resolution=resolution) for unknown in UNKNOWNS]
     excited = np.array([one.reason is None or one.reason.kind is not Kind.NOT_EXCITED for one in linear.estimates])
     estimates = []
     for k, unknown in enumerate(known):
@@ -356,7 +352,7 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
         elif not excited[k] and not math.isfinite(error):
             estimates.append(undetermined(unknown))
         elif not math.isfinite(error):
-            estimates.append(dataclasses.replace(undetermined(unknown, _ALIKE), value=float(x[k])))
+            estimates.append(replace(undetermined(unknown, _ALIKE), value=float(x[k])))
         else:
             estimates.append(judged.refused(TOGETHER) if k in INNER else judged)
     estimates = list(widened(estimates, known, rivals, linear.half_width(1.0)))
@@ -364,13 +360,9 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
     settled = all(candidate.settled for candidate in likely)
     for k in () if settled else problem.free.tolist():
         estimates[k] = estimates[k].refused(unsettled(f"{_BUDGET} simulations of the drives"))
-    estimate = undetermined(FEED, _SELECTED)
-    estimates.append(dataclasses.replace(estimate, value=best.kind.feed))
-    squares = sums.squares().sum(axis=0)
-    augmented = np.append(-x, 1.0)
-    uncertainty = float(
-        np.sum(squares[:-1, :-1][np.ix_(excited, excited)] * linear.covariance[np.ix_(excited, excited)])
-    )
+    estimates.append(replace(undetermined(FEED, _SELECTED), value=best.kind.feed))
+    squares, augmented, both = sums.squares().sum(axis=0), np.append(-x, 1.0), np.ix_(excited, excited)
+    uncertainty = float(np.sum(squares[:-1, :-1][both] * linear.covariance[both]))
     return Response(
         tuple(estimates),
         base_of(x, best.kind, problem.dynamics),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -162,7 +161,7 @@ def _write_residual(moved: Vector, poses: Vector, known: Vector, scale: Vector, 
 
 def base_of(x: Vector, kind: Loops, dynamics: MecanumDynamics) -> DrivenBase:
     """Model with the values (15,)."""
-    adjusted = dataclasses.replace(
+    adjusted = replace(
         dynamics,
         wheel_coulomb=x[5],
         roller_coulomb=x[6],

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array, read_only
+from youbot_dynamics.arrays import Vector, array, read_only, usual_step
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.delay import LaggedCommand
-from youbot_dynamics.identification.signals import HeldCommand, stream_gaps
+from youbot_dynamics.identification.signals import HeldCommand, advancing, stream_gaps
 from youbot_dynamics.kinematics import planar
 
 _MEMORY = 0.5  # time for which a command affects the base [s]
@@ -49,7 +49,7 @@ class DriveSignals:
         0 where messages of the stream are missing, for example a damaged second of a bag.
         """
         known = np.ones(len(self.stamps) - span)
-        period = float(np.median(np.diff(self.sent)))
+        period = usual_step(self.sent)
         for gap in stream_gaps(self.sent):
             begin, end = self.sent[gap] + period, self.sent[gap + 1] + _MEMORY
             known[(self.stamps[span:] > begin) & (self.stamps[:-span] < end)] = 0.0
@@ -57,7 +57,7 @@ class DriveSignals:
 
 
 def _valid_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tuple[Vector, Vector]:
-    """Times (n,) and rows (n, 3) that are finite and newer than the one before.
+    """Times (n,) and rows (n, 3) that are finite and newer than all before.
 
     Raises:
         InputError: the numbers of times and rows differ.
@@ -65,9 +65,7 @@ def _valid_rows(name: str, owner: str, times: ArrayLike, table: ArrayLike) -> tu
     moments, rows = np.asarray(times, dtype=float), np.asarray(table, dtype=float)
     if rows.shape != (len(moments), 3):
         raise InputError(name, got=f"shape {rows.shape}", expected=f"({len(moments)}, 3), one per {owner}")
-    finite = np.isfinite(moments) & np.all(np.isfinite(rows), axis=1)
-    moments, rows = moments[finite], rows[finite]
-    newer = np.diff(moments, prepend=-np.inf) > 0.0
+    newer = advancing(moments, rows)
     return moments[newer], rows[newer]
 
 
@@ -95,7 +93,7 @@ def lagged_positions(drive: DriveSignals, twists: Vector, dead_times: Vector, la
 
 def span_of(drive: DriveSignals) -> int:
     """Readings within `_SPAN`."""
-    return max(1, round(_SPAN / float(np.median(np.diff(drive.stamps)))))
+    return max(1, round(_SPAN / usual_step(drive.stamps)))
 
 
 def has_enough_data(drive: DriveSignals) -> bool:

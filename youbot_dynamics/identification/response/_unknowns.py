@@ -60,13 +60,11 @@ def priors(x: Vector, centre: float) -> tuple[Vector, Vector]:
         return residuals, slopes
     residuals[0] = math.log(2.0 * x[RATE] * x[LAG]) / _RATE_DEVIATION
     slopes[0, RATE], slopes[0, LAG] = 1.0 / (x[RATE] * _RATE_DEVIATION), 1.0 / (x[LAG] * _RATE_DEVIATION)
-    residuals[1], slopes[1, TURN] = math.log(x[TURN]) / _TURN_DEVIATION, 1.0 / (x[TURN] * _TURN_DEVIATION)
+    for row, k, deviation in ((1, TURN, _TURN_DEVIATION), (3, INTEGRAL, _INTEGRAL_DEVIATION)):
+        if x[k] > 0.0:
+            residuals[row], slopes[row, k] = math.log(x[k]) / deviation, 1.0 / (x[k] * deviation)
     residuals[2], slopes[2, CENTRE] = (x[CENTRE] - centre) / _CENTRE_DEVIATION, 1.0 / _CENTRE_DEVIATION
     if x[INTEGRAL] > 0.0:
-        residuals[3], slopes[3, INTEGRAL] = (
-            math.log(x[INTEGRAL]) / _INTEGRAL_DEVIATION,
-            1.0 / (x[INTEGRAL] * _INTEGRAL_DEVIATION),
-        )
         return residuals, slopes
     # For P loops viscous friction acts as a gain. Commands and readings use the same geometry, so there is no other.
     residuals[4:] = (x[GAINS] - 1.0) / _GAIN_DEVIATION

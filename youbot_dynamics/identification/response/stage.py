@@ -11,7 +11,7 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.delay import stopping
+from youbot_dynamics.identification.delay import LONGEST, stopping
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import Opened
@@ -26,7 +26,7 @@ from youbot_dynamics.identification.response._fit import (
 from youbot_dynamics.identification.response._problem import base_of
 from youbot_dynamics.identification.response._signals import DriveSignals, rolled_path
 from youbot_dynamics.identification.signals import base_signals
-from youbot_dynamics.identification.stages import DRAWN, Taken
+from youbot_dynamics.identification.stages import DRAWN, EXCERPT, Taken
 from youbot_dynamics.robot import Robot
 
 _WHOLE = "the response of the base"
@@ -46,9 +46,7 @@ FINDINGS = Table(
     # The calibration identifies the gains; here they only keep the other values unbiased.
     Row("base.response.gain_{axis}", "1", "gain {axis} of the response"),
 )
-_LONGEST_DELAY = 0.8  # [s] after which motion may stop
 _NOT_USED = "is not used"
-_LONGEST = 300.0  # longest part of a recording that is simulated, from the first command on [s]
 _AXES = (("x", "m"), ("y", "m"), ("yaw", "rad"))
 
 
@@ -76,14 +74,14 @@ def extract(opened: Opened, robot: Robot) -> _ResponsePart:
     sent, twists = signals.command_time, signals.command
     # From rest, because the model has no earlier state.
     begin = float(sent[0]) if len(sent) else 0.0
-    inside = (signals.measured_time >= begin) & (signals.measured_time <= begin + _LONGEST)
+    inside = (signals.measured_time >= begin) & (signals.measured_time <= begin + EXCERPT)
     inside &= np.all(np.isfinite(signals.measured), axis=1)
     stamps = signals.measured_time[inside]
     drive = DriveSignals(sent, twists, stamps, rolled_path(signals.measured[inside]), opened.number)
     delays = robot.base.delay.effective()
     start_delays = np.where(delays > 0.0, delays, 0.15)
     axes = zip(twists.T, signals.measured[inside].T, strict=True)
-    stops = (stopping(sent, command, stamps, motion, _LONGEST_DELAY) for command, motion in axes)
+    stops = (stopping(sent, command, stamps, motion, LONGEST) for command, motion in axes)
     stop = next((reason for reason in stops if reason), None)
     response = refused(stop) if stop else identify_response([drive], robot.base.dynamics(), start_delays)
     fits: tuple[FitCurve, ...] = ()

@@ -6,7 +6,7 @@ Voltage, current and speed determine both constants; without the voltage, neithe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,9 +88,8 @@ def identify_armature(
 
     Both are refused if they explain less than half of the voltage's variance about its mean. Their intervals contain
     the scatter between blocks, gains that are 1 % off, a speed that is 5 ms late, and its known error, as standard
-    deviations. Brushes,
-    and a bridge that waits between its switches, take a voltage with the sign of the current. Where it, or a zero error
-    of the voltage, is significant, what it changes counts as an error.
+    deviations. Brushes, and a bridge that waits between its switches, take a voltage with the sign of the current.
+    Where it, or a zero error of the voltage, is significant, what it changes counts as an error.
 
     Args:
         time: (n,) [s], increasing.
@@ -110,14 +109,9 @@ def identify_armature(
     ]
     if voltage is None:
         return _refused_armature(unknowns, _NO_VOLTAGE)
-    stamps = array("time", time, (None,))
-    given = {"current": current, "speed": speed, "voltage": voltage}
-    given["speed_error"] = np.zeros(stamps.shape) if speed_error is None else speed_error
-    columns = [array(name, value, stamps.shape) for name, value in given.items()]
-    index = np.floor((stamps - stamps[0]) / mean).astype(int) if len(stamps) else np.zeros(0, dtype=int)
-    counts = np.bincount(index)
-    filled = counts > 0
-    means = [np.bincount(index, values)[filled] / counts[filled] for values in (stamps, *columns)]
+    errors = np.zeros(np.shape(time)) if speed_error is None else speed_error
+    signals = {"current": current, "speed": speed, "voltage": voltage, "speed_error": errors}
+    means = _means(mean, time, signals)
     if np.linalg.norm(means[4]) > _LARGEST_SPEED_ERROR * np.linalg.norm(means[2]):
         return _refused_armature(unknowns, _TOO_SLOW)
     table = np.column_stack(means[1:3])
@@ -141,6 +135,16 @@ def identify_armature(
     rivals = _rivals(rows, unknowns, values, means[4])
     resistance, torque_constant = widened(fit.estimates, unknowns, rivals, fit.half_width(1.0))
     return Armature(resistance, torque_constant, explained, fit)
+
+
+def _means(mean: float, time: ArrayLike, signals: Mapping[str, ArrayLike]) -> list[Vector]:
+    """Times (n,) and named signals (n,) averaged over intervals of `mean` [s]: (b,) each, of those with readings."""
+    stamps = array("time", time, (None,))
+    columns = [array(name, values, stamps.shape) for name, values in signals.items()]
+    index = np.floor((stamps - stamps[0]) / mean).astype(int) if len(stamps) else np.zeros(0, dtype=int)
+    counts = np.bincount(index)
+    filled = counts > 0
+    return [np.bincount(index, values)[filled] / counts[filled] for values in (stamps, *columns)]
 
 
 def _rivals(rows: Rows, unknowns: Sequence[Unknown], values: Vector, speed_error: Vector) -> list[Rival]:

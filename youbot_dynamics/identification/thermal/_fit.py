@@ -11,14 +11,13 @@ Source: systems 1, 2, 5.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.least_squares import (
     SIGNIFICANT,
@@ -71,8 +70,9 @@ _EXCHANGED = Reason(
 )
 
 _HEAT_BLOCKS = 40
-_NAMES = ("heating", "winding_time_constant", "housing_time_constant", "capacity_ratio")
-_UNITS = ("K/(A2 s)", "s", "s", "1")
+_HEATING, _RATIO = Unknown("heating", "K/(A2 s)", low=0.0), Unknown("capacity_ratio", "1", low=0.0)
+_RATIOS = (_HEATING, *(Unknown(f"{part}_time_constant", "s", low=0.0) for part in ("winding", "housing")), _RATIO)
+_NAMES = tuple(ratio.name for ratio in _RATIOS)
 # The heating of the search is that by the largest current [K/s]; its start value is found from the readings.
 _START = (15.0, 200.0, 0.1)
 _LOW, _HIGH = (1e-6, 0.1, 1.0, 1e-3), (1e3, 1e3, 1e5, 10.0)
@@ -80,7 +80,7 @@ _START_FACTORS = (0.3, 1.0, 3.0)  # factors on the start values of the search
 _BUDGET = 400  # steps of the search from each start
 _STEP = 1e-4  # of the logarithms, and of the lag [s], for slopes
 _BOUND_MARGIN = 1e-3  # distance of a logarithm to its bound at which the search ended at the bound, not at a minimum
-_LONGESTLAG = 60.0  # of a sensor, that is tried [s]
+_LONGEST_LAG = 60.0  # of a sensor, that is tried [s]
 _LEAST_DURATION = 2.0  # of a run's readings in time constants; in a shorter run an exponential looks like a line
 
 
@@ -123,7 +123,7 @@ def identify_heat(
     if not runs:
         return _refused_heat(_NO_TEMPERATURE, coefficient)
     peak = max(float(np.max(np.abs(run.current))) for run in runs) or 1.0
-    runs = [dataclasses.replace(run, current=run.current / peak) for run in runs]
+    runs = [replace(run, current=run.current / peak) for run in runs]
     largest_rise = max(float(np.max(np.abs(run.spread()))) for run in runs) or 1.0
     starts = [np.log([spread * largest_rise / _START[0], *_START]) for spread in _START_FACTORS]
     try:
@@ -140,13 +140,12 @@ def identify_heat(
     covariance = fit.covariance + _shared_error_covariance(runs, coefficient, logs, slopes)
     logs_in_ampere = logs - np.array([2.0 * math.log(peak), 0.0, 0.0, 0.0])
     values, multiple, ratios = np.exp(logs_in_ampere), fit.half_width(1.0), []
-    unknowns = [Unknown(name, unit, low=0.0) for name, unit in zip(_NAMES, _UNITS, strict=True)]
     rivals = [Rival(reason, dict(zip(_NAMES, (values * change).tolist(), strict=True))) for reason, change in changes]
-    for k, unknown in enumerate(unknowns):
+    for k, unknown in enumerate(_RATIOS):
         error = float(np.sqrt(covariance[k, k]) * values[k])
         if math.isfinite(error):
             ratio = judge(unknown, float(values[k]), error, multiple * error)
-            (ratio,) = widened([ratio], unknowns, rivals, multiple)
+            (ratio,) = widened([ratio], _RATIOS, rivals, multiple)
             reason = _implausibility(k, runs, logs, residuals, ratio.value)
             ratios.append(ratio if reason is None else ratio.refused(reason))
         else:
@@ -155,14 +154,13 @@ def identify_heat(
     covariance += sum((np.outer(change, change) for _, change in changes), np.zeros_like(covariance))
     constants = _constants(fit, covariance, logs_in_ampere, resistance, unidentified)
     disagreeing = tuple(name for name, gap in zip(_NAMES, gaps, strict=True) if gap > 0.0)
-    residual = float(np.sqrt(np.mean(residuals**2)))
+    residual = rms(residuals)
     return Heat(tuple(ratios), constants, residual, values, coefficient, disagreeing)
 
 
 def _refused_heat(reason: Reason, coefficient: float) -> Heat:
     """Thermal model with all values refused for one reason."""
-    unknowns = [Unknown(*description) for description in zip(_NAMES, _UNITS, strict=True)]
-    ratios, constants = (tuple(undetermined(unknown, reason) for unknown in group) for group in (unknowns, _CONSTANTS))
+    ratios, constants = (tuple(undetermined(unknown, reason) for unknown in group) for group in (_RATIOS, _CONSTANTS))
     return Heat(ratios, constants, math.nan, np.full(4, math.nan), coefficient)
 
 
@@ -181,7 +179,7 @@ def _solve(runs: Sequence[HeatRun], coefficient: float, starts: Sequence[Vector]
         logs, lag = unknowns[: len(_NAMES)], float(np.sum(unknowns[len(_NAMES) :]))
         return np.concatenate([run.misfit(np.exp(logs), coefficient, lag) for run in runs])
 
-    low, high = (np.append(np.log(limit), lag)[: len(starts[0])] for limit, lag in ((_LOW, 0.0), (_HIGH, _LONGESTLAG)))
+    low, high = (np.append(np.log(limit), lag)[: len(starts[0])] for limit, lag in ((_LOW, 0.0), (_HIGH, _LONGEST_LAG)))
     # The search may try constants with thermal runaway; their large residuals lead it back.
     with np.errstate(over="ignore", invalid="ignore"):
         best = search(misfit, starts, (low, high), _BUDGET)
@@ -219,7 +217,7 @@ def _model_changes(runs: Sequence[HeatRun], coefficient: float, logs: Vector, fi
         lag = float(late.values[-1])
         if lag > max(SIGNIFICANT * with_lag["lag"].standard_error, LAG):
             changes.append((Reason(Kind.OTHER_EXPLANATION, _LATE.format(lag=lag)), late.values[:-1] - logs))
-        trending = [dataclasses.replace(run, trend=True) for run in runs]
+        trending = [replace(run, trend=True) for run in runs]
         drifting, with_trend, _ = _solve(trending, coefficient, [logs])
     except IdentificationError:  # too short for one more unknown
         return changes
@@ -271,10 +269,10 @@ def _implausibility(k: int, runs: Sequence[HeatRun], logs: Vector, residuals: Ve
         little = f"the fit explains {explained:.2g} of the temperature variance (R2); at least {EXPLAINS:g} is needed"
         return Reason(Kind.UNEXPLAINED, little)
     if min(logs[k] - math.log(_LOW[k]), math.log(_HIGH[k]) - logs[k]) < _BOUND_MARGIN:
-        return Reason(Kind.AT_BOUND, f"the search ended at its bound, {with_unit(f'{value:.3g}', _UNITS[k])}")
-    if _UNITS[k] == "s" and logs[1] > logs[2]:
+        return Reason(Kind.AT_BOUND, f"the search ended at its bound, {with_unit(f'{value:.3g}', _RATIOS[k].unit)}")
+    if _RATIOS[k].unit == "s" and logs[1] > logs[2]:
         return _EXCHANGED
-    if _UNITS[k] == "s" and _LEAST_DURATION * value > longest:
+    if _RATIOS[k].unit == "s" and _LEAST_DURATION * value > longest:
         short = f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s"
         return Reason(Kind.TOO_LITTLE_DATA, f"{short}; {_LEAST_DURATION * value:.0f} s are needed")
     return None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -127,7 +126,7 @@ class HeatRun:
         """
         model = self.rises(values, coefficient)
         air = self.first() if self.ambient is None else self.ambient
-        warmer = dataclasses.replace(self, ambient=air + _AIR).rises(values, coefficient)
+        warmer = replace(self, ambient=air + _AIR).rises(values, coefficient)
         read_times = self.read_times()
         drift = _DRIFT * (self.time - read_times.min()) / math.sqrt(float(np.ptp(read_times)) or 1.0)
         late = np.column_stack([np.interp(self.time - LAG, self.time, column) for column in model.T])
@@ -148,7 +147,7 @@ class HeatRun:
             return part
 
         winding, housing = (selected(column) for column in self._readings.T)
-        return dataclasses.replace(self, winding=winding, housing=housing)
+        return replace(self, winding=winding, housing=housing)
 
     def spread(self) -> Vector:
         """Each reading (m,) minus the mean of its column [K], in the order of `misfit`."""

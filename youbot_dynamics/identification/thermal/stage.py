@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, usual_step
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.arm_friction import EffortScale, recorded_effort_scale
 from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table
-from youbot_dynamics.identification.least_squares import CONFIDENCE, Estimate, Unknown, judge
+from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Unknown, judge
 from youbot_dynamics.identification.reading import Opened, find_topic, times_of
 from youbot_dynamics.identification.signals import NO_EFFORT, recorded_arm
 from youbot_dynamics.identification.stages import Taken
@@ -111,7 +109,7 @@ def _electric(
     times, first = np.unique(voltage[0], return_index=True)  # two publishers may send every reading twice
     volts = voltage[1][first]
     # Speeds from the angles at the middles between voltages, so that their mean covers the whole time without gaps.
-    interval, step = float(np.median(np.diff(times))) if len(times) > 1 else 2.0 * MEAN, float(np.median(np.diff(time)))
+    interval, step = usual_step(times, 2.0 * MEAN), usual_step(time)
     # Of slow readings the speed at each voltage by differences of fourth order; those of second order are 7 % too small
     # where a joint turns back within eight readings.
     half = max(step, 0.5 * _SLOW) if interval > _SLOW else 0.5 * interval
@@ -158,9 +156,8 @@ def _without_gap(moments: Vector, time: Vector) -> NDArray[np.bool_]:
     """Flags (b,) of `moments` (b,) between two times of `time` (m,) without a gap."""
     after = np.clip(np.searchsorted(time, moments), 1, len(time) - 1)
     inside = (moments >= time[0]) & (moments <= time[-1])
-    longest = max(_GAP, _MISSING * float(np.median(np.diff(time))))
-    gapless: NDArray[np.bool_] = inside & (time[after] - time[after - 1] < longest)
-    return gapless
+    longest = max(_GAP, _MISSING * usual_step(time))
+    return np.asarray(inside & (time[after] - time[after - 1] < longest))
 
 
 def _interpolated(moments: Vector, time: Vector, values: Vector) -> Vector:
@@ -202,8 +199,6 @@ _AIR_RANGE = 5.0  # largest difference of an unknown air temperature from the re
 # [degC] motors at the start of a recording, and the air, as cold as the coldest of them: 20 degC are 293 K or 68 F
 _COLDEST, _HOTTEST, _WARMEST_AIR = -50.0, 200.0, 60.0
 _WARM_START = 5.0  # [K] above the coldest recording, above which the housing temperature is unknown
-# Half-width of an interval in standard errors; that of a normal distribution, since these errors are known.
-_HALF_WIDTH = float(ndtri(0.5 + CONFIDENCE / 2.0))
 _RECORDING_GAP = 10.0  # gap inserted between two recordings [s]
 _ONLY_RATIOS = (
     "thermal resistances and capacities need the resistance of the winding, from its voltage; current and "
@@ -232,20 +227,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     coefficient = robot.arm.temperature_coefficient
     warm = any(part.winding is not None or part.housing is not None for part in parts)
     initial = [_initial_temperature(part) for part in parts]
-    ambient = min((temperature for temperature in initial if math.isfinite(temperature)), default=math.nan)
-    impossible = [one for one in initial if not _COLDEST <= one <= _HOTTEST and math.isfinite(one)]
-    impossible += [ambient] if ambient > _WARMEST_AIR else []
-    if impossible:
-        raise IdentificationError(
-            "motor temperatures",
-            got=f"{impossible[0]:.4g} at the start",
-            expected=f"degrees Celsius, {_COLDEST:g} to {_WARMEST_AIR:g} of motors as cold as the air",
-            remedy="convert them if they are in kelvin or degrees Fahrenheit; otherwise let the motors cool first",
-        )
-    findings: list[Finding] = []
-    fits: list[FitCurve] = []
-    notes: list[str] = []
-    cold = []
+    ambient = _air(initial)
+    findings, fits, notes, cold = list[Finding](), list[FitCurve](), list[str](), list[MotorSignals]()
     for recording, temperature in zip(taken, initial, strict=True):
         if temperature - ambient > _WARM_START:
             difference = f"its motors were {temperature - ambient:.0f} K warmer than in the coldest recording"
@@ -267,9 +250,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             winding = _at_reference(
                 winding, resistance, at_ambient, 0.0 if math.isfinite(ambient) else coefficient * _AIR_RANGE
             )
-            armature = dataclasses.replace(armature, resistance=winding)
+            armature = replace(armature, resistance=winding)
         rows, explained = 0 if armature.fit is None else armature.fit.rows, {"explained": armature.explained}
-        constant = dataclasses.replace(armature.constant, name="torque_constant", unit="N m/A")  # the same as V s/rad
+        constant = replace(armature.constant, name="torque_constant", unit="N m/A")  # the same as V s/rad
         for estimate in (armature.resistance, constant):
             findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, rows, "", explained))
         heat = identify_heat(runs, coefficient=coefficient / at_ambient, resistance=resistance)
@@ -295,6 +278,26 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     air = f", at {ambient:.0f} degC" if warm else ""
     notes.append(f"the motors are assumed to start at air temperature{air}: let them cool before a recording")
     return StageResult(STAGE, tuple(findings), fits=tuple(fits), notes=tuple(notes))
+
+
+def _air(initial: Sequence[float]) -> float:
+    """Temperature of the air [degC], that of the coldest motors at the start of a recording; NaN if unknown.
+
+    Raises:
+        IdentificationError: temperatures that are not degrees Celsius.
+    """
+    known = [temperature for temperature in initial if math.isfinite(temperature)]
+    ambient = min(known, default=math.nan)
+    impossible = [temperature for temperature in known if not _COLDEST <= temperature <= _HOTTEST]
+    impossible += [ambient] if ambient > _WARMEST_AIR else []
+    if impossible:
+        raise IdentificationError(
+            "motor temperatures",
+            got=f"{impossible[0]:.4g} at the start",
+            expected=f"degrees Celsius, {_COLDEST:g} to {_WARMEST_AIR:g} of motors as cold as the air",
+            remedy="convert them if they are in kelvin or degrees Fahrenheit; otherwise let the motors cool first",
+        )
+    return ambient
 
 
 def _armature(parts: Sequence[MotorSignals], k: int, robot: Robot) -> Armature:
@@ -352,7 +355,7 @@ def _at_reference(fitted: Estimate, cold: tuple[float, float] | None, at_ambient
     if cold is not None:
         value, error = cold[0] / at_ambient, cold[1] / at_ambient
     error = math.hypot(error, air * value)
-    return judge(Unknown(fitted.name, fitted.unit, low=0.0), value, error, _HALF_WIDTH * error)
+    return judge(Unknown(fitted.name, fitted.unit, low=0.0), value, error, NORMAL * error)
 
 
 def _initial_temperature(part: MotorSignals) -> float:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any
 
@@ -425,4 +424,4 @@ def identified_mjcf(robot: Robot) -> str:
     if not robot.has_arm or robot.arm.urdf_file().name != _URDF or robot.base.geometry.wheel_distance > 0.0:
         return ""
     friction = {name: getattr(robot.base.friction, name) for name in _FRICTION}
-    return contact_model(dataclasses.replace(identified_model(robot), **friction), robot.arm.model())
+    return contact_model(replace(identified_model(robot), **friction), robot.arm.model())
