@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import yaml
 
-from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.errors import ParameterError, printable
 from youbot_dynamics.files import read_text, write_atomically
 from youbot_dynamics.parameters import Parameter, Value, check_names
 
@@ -264,10 +264,16 @@ def format_value(value: Value) -> str:
     return str(value)
 
 
-def write_parameters(path: Path, section: str, values: Mapping[str, Value], comments: Sequence[str] = ()) -> None:
+def write_parameters(
+    path: Path,
+    section: str,
+    values: Mapping[str, Value],
+    comments: Sequence[str] = (),
+    notes: Mapping[str, str] | None = None,
+) -> None:
     """Write a file with one section (a node pattern, such as `/**`) of dotted names and values, whole or not at all.
 
-    The comments are lines for the head of the file, whose folder must exist.
+    The comments are lines for the head of the file, whose folder must exist; notes, by name, follow a value.
     """
     tree: dict[str, object] = {}
     for name, value in values.items():
@@ -276,15 +282,21 @@ def write_parameters(path: Path, section: str, values: Mapping[str, Value], comm
         for parent in parents:
             branch = branch.setdefault(parent, {})  # type: ignore[assignment]
         branch[leaf] = value
-    lines = [f"# {comment}" for comment in comments] + [f"{section}:", "  ros__parameters:"]
-    _emit(tree, 2, lines)
+    lines = [f"# {_in_one_line(comment)}" for comment in comments] + [f"{section}:", "  ros__parameters:"]
+    _emit(tree, 2, lines, notes or {})
     write_atomically(path, "\n".join(lines) + "\n")
 
 
-def _emit(tree: Mapping[str, object], depth: int, lines: list[str]) -> None:
+def _in_one_line(text: str) -> str:
+    """A comment that ends with its line, whatever a name in it contains."""
+    return printable(" ".join(text.split()))
+
+
+def _emit(tree: Mapping[str, object], depth: int, lines: list[str], notes: Mapping[str, str], prefix: str = "") -> None:
     for key, value in tree.items():
         if isinstance(value, dict):
             lines.append(f"{'  ' * depth}{key}:")
-            _emit(value, depth + 1, lines)
+            _emit(value, depth + 1, lines, notes, f"{prefix}{key}.")
         else:
-            lines.append(f"{'  ' * depth}{key}: {format_value(value)}")  # type: ignore[arg-type]
+            note = f"  # {_in_one_line(note)}" if (note := notes.get(prefix + key)) else ""
+            lines.append(f"{'  ' * depth}{key}: {format_value(value)}{note}")  # type: ignore[arg-type]

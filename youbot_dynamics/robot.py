@@ -34,6 +34,7 @@ _WHEEL_JOINTS = f"{PREFIX}.driver.wheel_joints"
 _ARM_JOINTS, _JOINT, _URDF = f"{PREFIX}.driver.arm_joints", f"{PREFIX}.arm.joint", f"{PREFIX}.arm.urdf"
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _WRAPPER = "a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp"
+ARM_FACTS = (f"{PREFIX}.arm.", f"{PREFIX}.driver.arm_", f"{PREFIX}.driver.motor_")  # begin the names of an arm's facts
 _ID, _YOUBOT = f"{PREFIX}.robot_id", "youbot"
 # Geometry of the base and of its driver alike: where a robot file gives one of both, it is the other's default.
 _OF_BOTH = ("wheel_radius", "half_length", "half_width", "wheel_distance", "drive_angles")
@@ -411,7 +412,7 @@ def assumptions(robot_file: Path | str | None, params_file: Path | None = None, 
     if _ROLLERS not in values:  # from which it follows
         unasked += (_LATERAL_FACTOR,)
     if not robot.has_arm:
-        unasked += (f"{PREFIX}.arm.", f"{driver}arm_", f"{driver}motor_")
+        unasked += ARM_FACTS
     elif f"{base}geometry.wheel_radius" in values:  # an arm, of whose base nothing is said
         unasked += (base, driver)
     table = facts_of(Robot, PREFIX, len(robot.arm.joints))

@@ -488,7 +488,7 @@ def test_of_the_outputs_on_a_full_disk_none_is_written_and_an_earlier_result_sta
     assert list(tmp_path.iterdir()) == [tmp_path / "old"] and outputs(tmp_path / "old") == before
     write_outputs(tmp_path / "old", found, (), "x")
     after = outputs(tmp_path / "old")
-    assert set(after) == {"result.yaml", "result.json", "report.html", "exports/my_notes.txt"}
+    assert set(after) == {"result.yaml", "robot.yaml", "result.json", "report.html", "exports/my_notes.txt"}
     assert "mine" not in (after["result.yaml"], after["result.json"])
 
 

@@ -308,6 +308,13 @@ def test_a_scalar_that_parsers_read_differently_is_refused_and_the_line_named(tm
         read_text(tmp_path, f"{HEAD}a: {scalar}\n")
 
 
+def test_a_comment_ends_with_its_line_whatever_is_in_it(tmp_path: Path) -> None:
+    path, evil = tmp_path / "p.yaml", "a\n/**: {ros__parameters: {b: 1}}\r\x85\u2028\x07\ud800"
+    write_parameters(path, "/**", {"b": 2, "c.d": 3}, [evil], {"b": evil, "c.d": "of c.d"})
+    assert read_parameters(path, "") == {"b": 2, "c.d": 3}
+    assert len(path.read_text().split("\n")) == 7 and "d: 3  # of c.d\n" in path.read_text()
+
+
 def test_an_integer_stays_an_integer_and_a_float_a_float(tmp_path: Path) -> None:
     values = read_text(tmp_path, f"{HEAD}a: 30\n    b: 30.0\n    c: [1.0e-3, 2.]\n    d: '1.0'\n    e: true\n")
     assert values == {"a": 30, "b": 30.0, "c": (1e-3, 2.0), "d": "1.0", "e": True}

@@ -14,7 +14,7 @@ from youbot_dynamics.bringup_plan import BringupOptions, plan
 from youbot_dynamics.commands.main import parser
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.parameter_file import read_parameters
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot import assumptions, load_robot
 
 RADIUS, DELAY = "robot.base.geometry.wheel_radius", "robot.base.delay.effective_x"
 
@@ -48,6 +48,27 @@ def test_page_and_head_of_a_result_bring_up_the_robot_of_the_recording(
     capsys.readouterr()
     assert exit_code("bringup", "--robot", "mock", "--result-file", "found/result.yaml") == 1
     assert "give the file that names robot 'homemade': --robot-file" in capsys.readouterr().err
+
+
+def test_the_robot_file_beside_a_result_is_all_that_the_next_command_needs(owner: Path) -> None:
+    words = ("--only", "calibration,delay")
+    assert exit_code("identify", "drive_1", "--out", "found", "--robot-file", "homemade.yaml", *words) in (0, 3)
+    text, values = (owner / "found" / "robot.yaml").read_text(), read_parameters(owner / "found" / "robot.yaml", "")
+    (line,) = (line for line in text.splitlines() if line.strip().startswith("effective_x: "))
+    low, high = map(float, re.findall(r"# identified, ([\d.]+) to ([\d.]+), from drive_1$", line)[0])
+    assert low < values[DELAY] < high  # type: ignore[operator]
+    assert assumptions("found/robot.yaml") == "" and ".arm." not in " ".join(values)
+    known = load_robot(robot_file=owner / "homemade.yaml")
+    whole = load_robot(robot_file=owner / "found" / "robot.yaml")
+    assert whole == load_robot("found/result.yaml", robot_file=owner / "homemade.yaml")
+    assert whole.driver == known.driver and whole.base.mass == known.base.mass
+    (owner / "homemade.yaml").unlink()
+    assert exit_code("identify", "drive_1", "--out", "again", "--robot-file", "found/robot.yaml", *words) in (0, 3)
+    again = load_robot(robot_file=owner / "again" / "robot.yaml")
+    # The poses of the same drive have nothing to say against its geometry.
+    assert again.base.geometry == whole.base.geometry
+    assert again.base.delay.effective() == pytest.approx(whole.base.delay.effective(), abs=1e-3)
+    assert started_by("youbot bringup --robot mock --robot-file found/robot.yaml")
 
 
 def test_a_program_is_played_on_the_robot_for_which_it_was_written(

@@ -97,7 +97,9 @@ def test_a_result_is_a_parameter_file_that_a_robot_starts_with(found, tmp_path):
     ):
         assert value == pytest.approx(found.result[name].estimate.value, rel=1e-12), name
     assert robot == found.result.applied_to(ROBOT)
-    assert {"result.yaml", "result.json", "report.html", "exports"} == {path.name for path in tmp_path.iterdir()}
+    assert {"result.yaml", "robot.yaml", "result.json", "report.html", "exports"} == {
+        path.name for path in tmp_path.iterdir()
+    }
 
 
 def test_friction_is_fitted_with_the_delays_found_before_it(found, bag):

@@ -258,7 +258,7 @@ def test_a_killed_recording_reopens_and_identifies(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "note:" in done.stderr  # what was lost
     made = {p.name for p in (tmp_path / "found").iterdir()}
-    assert made - {"exports"} == {"result.yaml", "result.json", "report.html"}
+    assert made - {"exports"} == {"result.yaml", "robot.yaml", "result.json", "report.html"}
 
 
 def test_identification_node_records_fits_in_a_child_and_publishes(tmp_path):

@@ -19,7 +19,7 @@ from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryErr
 from youbot_dynamics.files import check_folder, lying_in, read_text, write_atomically
 from youbot_dynamics.identification.excitation import check_size
 from youbot_dynamics.identification.pipeline import compare, fleet_worker, identify
-from youbot_dynamics.identification.reading import ROLES, Options, named_topics
+from youbot_dynamics.identification.reading import ROLES, UNNAMED, Options, named_topics
 from youbot_dynamics.identification.result import result_json
 from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.identification.stages import chosen_stages
@@ -29,7 +29,7 @@ from youbot_dynamics.report import changes_page, changes_shown, write_outputs
 from youbot_dynamics.resources import EXCITATION, robot_path
 from youbot_dynamics.robot import assumptions, load_robot
 
-_OUTPUTS = ("result.json", "result.yaml", "report.html", "exports")
+_OUTPUTS = ("result.json", "result.yaml", "robot.yaml", "report.html", "exports")
 
 
 def identify_command(given: argparse.Namespace) -> int:
@@ -68,7 +68,8 @@ def identify_command(given: argparse.Namespace) -> int:
             announce(f"warning: {warning}")
         for note in identification.notes:
             announce(f"note: {note}")
-        announce(f"wrote {given.out / 'result.yaml'}, result.json and report.html")
+        robot_yaml = "" if identification.robot.robot_id == UNNAMED else ", robot.yaml"
+        announce(f"wrote {given.out / 'result.yaml'}{robot_yaml}, result.json and report.html")
     return 0 if identification.result.complete else 3
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import platform
@@ -20,10 +21,10 @@ from youbot_dynamics.errors import IdentificationError, ParameterError
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.finding import Finding, Row, asked
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, recorded_reason, with_unit
-from youbot_dynamics.identification.reading import Source
+from youbot_dynamics.identification.reading import Source, listed
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Parameter, Value
-from youbot_dynamics.robot import Robot, robot_from_values, robot_table, values_of
+from youbot_dynamics.robot import ARM_FACTS, Robot, robot_from_values, robot_table, values_of
 
 SCHEMA_VERSION = 2
 
@@ -200,6 +201,28 @@ def write_result(folder: Path, result: Result, command: str = "") -> None:
     head += [f"Use: {command}"] if command else []
     write_parameters(folder / "result.yaml", "/**", result.parameters(), head)
     write_atomically(folder / "result.json", result_json(result))
+
+
+def write_robot(folder: Path, result: Result, robot: Robot) -> None:
+    """Write robot.yaml into an existing folder: all facts of the robot, and where those of the result are from.
+
+    It is a robot file that needs no result beside it. Of a base that has no arm it says nothing of one.
+    """
+    found, drives = result.parameters(), listed([Path(source.path).name for source in result.sources])
+    notes = {}
+    for finding in result.findings:
+        if finding.name in found:
+            low, high = (f"{bound:.6g}" for bound in finding.estimate.interval)
+            alone = f"identified, {low} to {high}" if finding.identified else "used together with others"
+            notes[finding.name] = f"{alone}, from {drives}"
+    facts = values_of(dataclasses.replace(robot, robot_id=result.robot_id)) | found
+    if not robot.has_arm:
+        facts = {name: value for name, value in facts.items() if not name.startswith(ARM_FACTS)}
+    head = [
+        f"Robot '{result.robot_id}', identified by youbot_dynamics {__version__}: a robot file that needs no result.",
+        "Values without a remark were given or assumed before the identification.",
+    ]
+    write_parameters(folder / "robot.yaml", "/**", facts, head, notes)
 
 
 CHANGED, WITHIN, ONLY_BEFORE, ONLY_AFTER = "changed", "within error", "only before", "only after"

@@ -15,8 +15,16 @@ from rclpy.node import Node
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.nodes._runtime import init, leave_imports_out_of_collection, without_shared_memory
 from youbot_dynamics.nodes.processes import StopFlag
+from youbot_dynamics.robot import Robot
 
 DISCOVERY_TIMEOUT = 10.0  # [s] to find the node that takes the motion
+
+
+def start_first(robot: Robot) -> str:
+    """What to do where a robot does not run."""
+    return (
+        f"start the robot first: youbot bringup --robot mock{'' if robot.is_youbot else ', with the same --robot-file'}"
+    )
 
 
 class Player(Node, ABC):

@@ -27,7 +27,7 @@ from youbot_dynamics.identification.excitation import ArmExcitation, arm_motion,
 from youbot_dynamics.nodes._listening import listen
 from youbot_dynamics.nodes._messages import values_of
 from youbot_dynamics.nodes._parameters import NodeParameters
-from youbot_dynamics.nodes._player import DISCOVERY_TIMEOUT, Player, play_once
+from youbot_dynamics.nodes._player import DISCOVERY_TIMEOUT, Player, play_once, start_first
 from youbot_dynamics.nodes._runtime import COMMAND_QOS, DRIVER_QOS, acknowledged, parse
 from youbot_dynamics.nodes.processes import StopFlag
 
@@ -161,7 +161,7 @@ class ArmPlayer(Player):
             raise TrajectoryError(
                 f"topic {self.resolve_topic_name('driver/joint_states')}",
                 got="no states of the arm",
-                remedy="start the robot first: youbot bringup --robot mock",
+                remedy=start_first(self.robot),
             )
         interface = self._find_interface(flag)
         if self.position is None or interface is None:

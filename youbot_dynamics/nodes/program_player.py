@@ -16,7 +16,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 from youbot_dynamics.control.trajectory import Program, TrajectoryLimits, read_program
 from youbot_dynamics.errors import ProgramError, TrajectoryError, did_you_mean
 from youbot_dynamics.nodes._parameters import FRAME_TABLE, NodeParameters
-from youbot_dynamics.nodes._player import DISCOVERY_TIMEOUT, Player, play_once
+from youbot_dynamics.nodes._player import DISCOVERY_TIMEOUT, Player, play_once, start_first
 from youbot_dynamics.nodes._runtime import LATCHED_QOS, STATE_QOS, acknowledged, parse
 from youbot_dynamics.nodes._trajectory_message import GIVEN_UP, OF_STAMP, stamp_text
 from youbot_dynamics.nodes.processes import StopFlag
@@ -97,7 +97,7 @@ class ProgramPlayer(Player):
             raise TrajectoryError(
                 f"topic {self.resolve_topic_name('trajectory')}",
                 got="no trajectory_tracker that listens and reaches a base_controller",
-                remedy="start the robot first: youbot bringup --robot mock",
+                remedy=start_first(self.config.robot()),
             )
         if flag.set:
             return False

@@ -22,7 +22,7 @@ from youbot_dynamics.identification.finding import Finding, FitCurve, StageResul
 from youbot_dynamics.identification.least_squares import ENOUGH, Whiteness
 from youbot_dynamics.identification.pipeline import Identification
 from youbot_dynamics.identification.reading import UNNAMED
-from youbot_dynamics.identification.result import Result, next_bringup, versions, write_result
+from youbot_dynamics.identification.result import Result, next_bringup, versions, write_result, write_robot
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.report import _drawing
 from youbot_dynamics.report._page import page
@@ -115,7 +115,7 @@ def write_outputs(
     truth: Mapping[str, float] | None = None,
     robot: str = "--robot real",
 ) -> None:
-    """Write result.yaml, result.json, exports/ and report.html into a folder, which is created if needed.
+    """Write result.yaml, robot.yaml, result.json, exports/ and report.html into a folder, which is created if needed.
 
     After an error, such as a full disk, none of them is written.
 
@@ -148,6 +148,8 @@ def write_outputs(
     try:
         with written_together(folder, ("exports",)) as draft:
             write_result(draft, result, "" if result.robot_id == UNNAMED else next_bringup(robot, used))
+            if result.robot_id != UNNAMED:
+                write_robot(draft, result, identification.robot)
             export_all(draft, result, identification.robot, identification.products, identified_mjcf)
             write_atomically(draft / "report.html", text)
     except OSError as problem:
