@@ -181,7 +181,7 @@ class IdentificationNode(Node):
         out = self._fit_folder = self._bag.with_name(self._bag.name.replace("recording", "fit"))
         try:
             out.mkdir(parents=True, exist_ok=True)
-            robot = out / "robot.yaml"
+            robot = out / "robot_before.yaml"
             write_parameters(robot, "/**", self._config.below(PREFIX), ["The robot as it was when this was fitted."])
             with place_to_write(out / "fit.log").open("wb") as log:
                 self._child = start(self._command(robot, out), output=log.fileno())
