@@ -37,6 +37,7 @@ UNLIKELY_GAIN = 4.0  # of motion over command, or its inverse, above which a uni
 UNITS = "check the units of both (57.3: degrees, 1000: mm, 9.55: revolutions per minute)"
 _AROUND = 12  # readings on either side over which stamps are smoothed
 _GAP = 3.0  # multiple of the usual step between stamps above which readings are missing
+TRAVEL = 0.03  # [rad] larger than the bristle deflection of a joint
 
 
 def even_stamps(time: ArrayLike, position: ArrayLike) -> Vector:
@@ -432,8 +433,7 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
         RecordingError: no states of any of these joints, or angles that cannot be radians.
     """
     joints = robot.driver.arm_joints
-    topic = find_arm_states(recording, joints, chosen)
-    named = recorded_joints(recording, topic, joints) or joints
+    named = recorded_joints(recording, topic := find_arm_states(recording, joints, chosen), joints) or joints
     states, there = recording.joint_states(topic, named), [joints.index(name) for name in named]
     time, resting = times_of(states), np.tile(robot.arm.rest_position, (len(states.position), 1))
     position, effort, velocity = resting.copy(), np.zeros_like(resting), np.full_like(resting, np.nan)
@@ -451,9 +451,6 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
         commands = recording.joint_states(commanded, joints)
         torque_commands = times_of(commands) if time is states.stamp else commands.received, commands.effort
     return RecordedArm(states.topic, signals, velocity[sound], torque_commands, left_out, beyond, missing, repeats)
-
-
-TRAVEL = 0.03  # [rad] larger than the bristle deflection of a joint
 
 
 def advancing(time: Vector, table: Vector) -> Indices:
