@@ -68,7 +68,7 @@ from youbot_dynamics.identification.response._unknowns import (
 
 _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], desired number
 # Simulations of the drives: for a first solution, from each start for a kind of loops, and from the best of these.
-_FIRST_BUDGET, _TRIAL, _BUDGET = 100, 200, 300
+_FIRST_BUDGET, _TRIAL, _BUDGET = 100, 200, 500
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
 _SHORT_LAGS = (1e-3, 2e-3, 4e-3, 8e-3, 0.016)  # that a base without a lag that shows might have [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
@@ -192,9 +192,7 @@ def identify_response(
         proportional = [one.kind.loaded and not one.kind.integral for one in (best, other)]
         if all(proportional) and other.criterion > best.criterion + _STUCK:
             # P loops with and without feed explain most drives alike, without it by a time constant of servos more.
-            start, servo = best.values.copy(), (0.5 - best.kind.feed) / best.values[RATE]
-            start[[0, 1, 2, LAG]] += 0.5 * servo
-            again = _fitted(problem, other.kind, start, _TRIAL, best.criterion)
+            again = _fitted(problem, other.kind, _with_feed(best, other.kind), _TRIAL, best.criterion)
             candidates[k] = again if isinstance(again, Candidate) and again.criterion < other.criterion else other
     return _selected(tuple(candidates), problem)
 
@@ -202,7 +200,9 @@ def identify_response(
 def _best_of_kind(problem: Problem, kind: Loops, initial: Vector, others: Sequence[Candidate]) -> Candidate | Reason:
     """Best fit of a kind of loops, from a first solution (15,) of PI loops and from `others`; or why there is none."""
     starts = [_start_of(kind, initial)]
-    if kind.integral and others and others[-1].kind.feed == kind.feed:
+    if kind.integral and (alike := [one for one in others if one.kind.integral and one.settled]):
+        starts = [_with_feed(alike[-1], kind)]
+    elif kind.integral and others and others[-1].kind.feed == kind.feed:
         # A slow integral action is closer to none than to that of critically damped loops.
         starts.append(others[-1].values.copy())
         starts[-1][INTEGRAL] = _SLOW_INTEGRAL
@@ -219,6 +219,14 @@ def _best_of_kind(problem: Problem, kind: Loops, initial: Vector, others: Sequen
         if best.criterion < least + _HOPELESS:
             best = _fitted(problem, kind, best.values, _BUDGET, least)
     return best
+
+
+def _with_feed(other: Candidate, kind: Loops) -> Vector:
+    """Start values (15,) from those with the other feed, which differ by the time constant of a servo."""
+    start = other.values.copy()
+    times = [0, 1, 2, LAG]
+    start[times] = np.maximum(start[times] + 0.5 * (0.5 - other.kind.feed) / start[RATE], 0.0)
+    return start
 
 
 def _start_of(kind: Loops, initial: Vector) -> Vector:
