@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -48,8 +49,10 @@ def contact_truth(seed: int, rollers: int) -> BaseTruth:
 class ContactBaseOnly(BaseOnly):
     """The base of a truth in MuJoCo, its arm held."""
 
-    def __init__(self, truth: BaseTruth, seed: int) -> None:
+    def __init__(self, truth: BaseTruth, seed: int, gravity: Sequence[float] | None = None) -> None:
         plant = MujocoPlant(truth, ROBOT.arm.model(), with_arm=False)
+        if gravity is not None:
+            plant.model.opt.gravity[:] = gravity
         self.base = MujocoBase(plant, truth, ROBOT.driver, seed)
 
 
@@ -186,11 +189,15 @@ def drive_in_mujoco(
     interface: str = "twist",
     trajectory: Trajectory | None = None,
     find_phases: bool = False,
+    gravity: Sequence[float] | None = None,
 ) -> Drive:
-    """Drive one of the three programs (or a trajectory) in MuJoCo, with other noise than the drive before it."""
+    """Drive one of the three programs (or a trajectory) in MuJoCo, with other noise than the drive before it.
+
+    `gravity` (3,) is that of a tilted floor [m/s2].
+    """
     if trajectory is None:
         trajectory = read_program(program_path(name), PERIOD).trajectory()
-    plant = ContactBaseOnly(contact_truth(seed, rollers), seed + 1000)
+    plant = ContactBaseOnly(contact_truth(seed, rollers), seed + 1000, gravity)
     sensor = Gyro(seed + 1000) if gyro else None
     rest = STANDING if gyro else 0.0
     return drive(
