@@ -1,4 +1,4 @@
-"""Write the tables of findings in docs/identification.md from those of the stages; `--check` only compares."""
+"""Write the tables of findings in docs/identification/findings.md from those of the stages; `--check` only compares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from _page import with_part, write
 from youbot_dynamics.identification.finding import Row
 from youbot_dynamics.identification.stages import STAGES, stage_of
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "identification.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "identification" / "findings.md"
 BEGIN, END = "<!-- findings: written by scripts/finding_docs.py -->\n", "<!-- end of the findings -->\n"
 
 

@@ -26,7 +26,7 @@ SYSTEMS = re.findall(r"^\| (\d+) \| (\d{3}) \| (.+) \| (.+) \|$", PAGE_OF_SYSTEM
         ("parameter_docs", "parameters.md"),
         ("command_docs", "command_line.md"),
         ("reliability_docs", "reliability.md"),
-        ("finding_docs", "identification.md"),
+        ("finding_docs", "identification/findings.md"),
     ],
 )
 def test_generated_pages_equal_the_code(script: str, page: str, monkeypatch: pytest.MonkeyPatch):

@@ -16,6 +16,8 @@ from youbot_dynamics.errors import InputError, ModelError, RecordingError
 from youbot_dynamics.identification.calibration import (
     TapeLeg,
     calibrate_by_tape,
+    read_distance,
+    read_turn,
     recorded_legs,
     standstill,
     tape_program,
@@ -35,6 +37,40 @@ BASE = ROBOT.base.geometry.mecanum()
 TRUE = MecanumBase.rectangular(0.0483, 0.23, 0.152, 0.949)
 WAYS = {FORWARD: (0.3, 0.0, 0.0), SIDEWAYS: (0.0, 0.3, 0.0), TURN: (0.0, 0.0, 0.8)}
 ERRORS = {FORWARD: 0.002, SIDEWAYS: 0.002, TURN: np.radians(1.0)}
+
+
+@pytest.mark.parametrize(
+    ("text", "metres"),
+    [
+        ("1.512", 1.512),
+        (" 151.2 cm ", 1.512),
+        ("1512mm", 1.512),
+        ("48.25 in", 1.22555),
+        ('48.25"', 1.22555),
+        ("5ft", 1.524),
+    ],
+)
+def test_a_distance_is_read_with_its_unit(text, metres):
+    assert read_distance(text) == pytest.approx(metres, rel=1e-12)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1,512", "1.5 kg", "nan", "inf", "1e400", "1.5 m 2"])
+def test_what_is_no_distance_is_refused(text):
+    with pytest.raises(InputError, match="metres or a unit"):
+        read_distance(text)
+
+
+@pytest.mark.parametrize(("text", "degrees"), [("1074", 1074), ("1074 deg", 1074), ("3 -6", 1074), ("-1 -3.5", -363.5)])
+def test_a_turn_is_read_in_degrees_or_as_turns_and_degrees(text, degrees):
+    assert np.degrees(read_turn(text)) == pytest.approx(degrees, rel=1e-12)
+
+
+@pytest.mark.parametrize("text", ["", "3", "1.5 0", "3 turns", "3 4 5", "nan"])
+def test_what_is_no_turn_or_may_be_a_number_of_turns_is_refused(text):
+    with pytest.raises(InputError, match="such as 1074, or whole turns"):
+        read_turn(text)
+
+
 VALUES = ("wheel_radius", "lever", "lateral_factor")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -90,11 +91,12 @@ def bringup(processes: Processes, observer: Observer, folder: Path) -> None:
 def test_a_leg_that_is_given_up_says_why_and_is_driven_again(tmp_path):
     with Processes() as processes, Observer() as observer:
         bringup(processes, observer, tmp_path)
-        person = Dialog(processes, observer, "--distance", "0.3", "--turns", "1")
+        written = tmp_path / "geometry.yaml"
+        person = Dialog(processes, observer, "--distance", "0.3", "--turns", "1", "--write", str(written))
         observer.listen(JointState, "trajectory_tracker/error")
         person.hears("press Enter")
         person.answers("0.998")  # meant for another question
-        person.hears("not understood: 0.998; press Enter alone")
+        person.hears("not understood: answer: got 0.998; expected Enter alone")
         person.hears("press Enter")
         person.answers("")
         observer.hear("trajectory_tracker/error")
@@ -103,8 +105,13 @@ def test_a_leg_that_is_given_up_says_why_and_is_driven_again(tmp_path):
         person.hears(AGAIN)
         path, _ = person.drives("Distance from that mark")
         assert np.hypot(*path) == pytest.approx(0.3, abs=0.03)
-        person.answers(f"{np.hypot(*path):.4f}")
+        person.answers(f"{100.0 * np.hypot(*path):.2f} cm")
         person.hears("Leg 2 of 3, sideways")
+        person.child.send_signal(signal.SIGINT)  # the reading of the finished leg is kept
+        observer.wait(lambda: person.child.poll() is not None, "the end")
+        said = person.said + (person.child.stdout.read() or b"").decode()
+        assert person.child.returncode == 130 and "finished legs, 1 of 3" in said, said
+        assert load_robot(written).base.geometry.wheel_radius == pytest.approx(load_truth(SEED).wheel_radius, rel=0.03)
         person.child.stdin.close()
 
 

@@ -333,9 +333,9 @@ def _add_calibrate(verbs) -> None:
     _number(parser, "--distance", 1.5, "length of the straight legs [m]")
     _number(parser, "--turns", 3, "full turns of the last leg")
     parser.add_argument("--bag", type=_path, metavar="BAG", help="recording of the legs instead of a drive")
-    parser.add_argument("--forward", type=float, metavar="M", help="distance of the leg forward in the recording [m]")
-    parser.add_argument("--sideways", type=float, metavar="M", help="distance of the leg sideways in the recording [m]")
-    parser.add_argument("--turn", type=float, metavar="DEG", help="turn in the recording, left positive [degrees]")
+    for leg in ("forward", "sideways"):
+        parser.add_argument(f"--{leg}", metavar="LENGTH", help=f"distance of the leg {leg} [m], or such as 59.53 in")
+    parser.add_argument("--turn", metavar="ANGLE", help="turn to the left: degrees, or turns and degrees, such as 3 -6")
     _number(parser, "--distance-error", 0.002, "standard error of a distance [m]")
     _number(parser, "--angle-error", 1.0, "standard error of a turn [degree]")
     parser.add_argument("--write", type=_path, metavar="FILE", help="write what is identified to a parameter file")

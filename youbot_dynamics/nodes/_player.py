@@ -13,6 +13,7 @@ import rclpy
 from rclpy.node import Node
 
 from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.interrupts import INTERRUPTED
 from youbot_dynamics.nodes._runtime import init, leave_imports_out_of_collection, without_shared_memory
 from youbot_dynamics.nodes.processes import StopFlag
 from youbot_dynamics.robot import Robot
@@ -54,9 +55,9 @@ class Player(Node, ABC):
         return condition()
 
 
-def play_once(make: Callable[[], Player], given: argparse.Namespace) -> bool:
-    """Play one motion; whether it was followed to its end."""
-    done = False
+def play_once(make: Callable[[], Player], given: argparse.Namespace) -> int:
+    """Play one motion: exit code 0 if it was followed to its end, 1 after an error, 130 after a signal."""
+    done, code = False, 1
     player: Player | None = None
     try:
         flag = init()
@@ -65,6 +66,7 @@ def play_once(make: Callable[[], Player], given: argparse.Namespace) -> bool:
         motion = player.motion(given)
         leave_imports_out_of_collection()
         done = player.play(motion, flag)
+        code = 0 if done else INTERRUPTED
         print("completed" if done else "stopped", file=sys.stderr)
     except YoubotDynamicsError as problem:
         print(f"error: {problem}", file=sys.stderr)
@@ -74,4 +76,4 @@ def play_once(make: Callable[[], Player], given: argparse.Namespace) -> bool:
     if player is not None:
         player.destroy_node()
     rclpy.try_shutdown()
-    return done
+    return code

@@ -225,7 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Move the arm once; exit code 0 when it went to the end."""
     parser = argparse.ArgumentParser(prog="arm_player", description="Move the arm along the recommended excitation.")
     parser.add_argument("--duration", type=float, default=60.0, help="of the excitation [s]")
-    sys.exit(not play_once(ArmPlayer, parse(parser, arguments)))
+    sys.exit(play_once(ArmPlayer, parse(parser, arguments)))
 
 
 if __name__ == "__main__":

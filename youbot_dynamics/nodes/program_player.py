@@ -180,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--time-scale", type=float, default=1.0, help="same path, this many times slower")
     parser.add_argument("--duration", type=float, default=60.0, help="of the excitation [s]")
     parser.add_argument("--room", type=float, default=1.0, help="farthest the excitation goes from the start [m]")
-    sys.exit(not play_once(ProgramPlayer, parse(parser, arguments)))
+    sys.exit(play_once(ProgramPlayer, parse(parser, arguments)))
 
 
 if __name__ == "__main__":

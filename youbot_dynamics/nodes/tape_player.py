@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import select
 import sys
@@ -15,8 +14,8 @@ import numpy as np
 import rclpy
 
 from youbot_dynamics.control.trajectory import Program
-from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.identification.calibration import TapeLeg, standstill, tape_program
+from youbot_dynamics.errors import InputError, RecordingError
+from youbot_dynamics.identification.calibration import TapeLeg, read_distance, read_turn, standstill, tape_program
 from youbot_dynamics.nodes._listening import listen_joints
 from youbot_dynamics.nodes._player import play_once
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, parse
@@ -33,8 +32,8 @@ _MARKS = {
     "turn": "Mark the floor along the front edge of the base",
 }
 _QUESTIONS = {
-    "forward": "Distance from that mark to the same point now [m]: ",
-    "sideways": "Distance from that mark to the same point now [m]: ",
+    "forward": "Distance from that mark to the same point now, such as 1.512, 151.2 cm or 59.53 in: ",
+    "sideways": "Distance from that mark to the same point now, such as 1.512, 151.2 cm or 59.53 in: ",
     "turn": "Full turns to the left, and the degrees beyond them from the mark to the front edge now, such as 3 -4.5: ",
 }
 
@@ -122,7 +121,7 @@ class TapePlayer(ProgramPlayer):
                 continue
             if angles is None:
                 return False
-            reading = self._ask(_QUESTIONS[kind], flag, _turn if kind == "turn" else _distance)
+            reading = self._ask(_QUESTIONS[kind], flag, read_turn if kind == "turn" else read_distance)
             if reading is None:
                 return False
             self.legs.append(TapeLeg(kind, angles, reading, self._errors[kind]))
@@ -160,8 +159,8 @@ class TapePlayer(ProgramPlayer):
             line = _read_line()
             try:
                 return parse_answer(line)
-            except ValueError:
-                print(f"not understood: {line.strip()}; {_EXPECTED[parse_answer]}", file=sys.stderr)
+            except InputError as problem:
+                print(f"not understood: {problem}", file=sys.stderr)
         return None
 
 
@@ -178,36 +177,14 @@ def _read_line() -> str:
 def _enter(line: str) -> float:
     """Nothing but Enter: an answer to another question must not start the base."""
     if line.strip():
-        raise ValueError
+        raise InputError("answer", got=line.strip(), expected="Enter alone: the reading is asked for after the drive")
     return 0.0
-
-
-def _distance(line: str) -> float:
-    distance = float(line)
-    if not 0.0 < distance < math.inf:
-        raise ValueError
-    return distance
-
-
-def _turn(line: str) -> float:
-    turns, degrees = (float(word) for word in line.split())
-    turn = 2.0 * math.pi * turns + math.radians(degrees)
-    if not (turns.is_integer() and 0.0 < turn < math.inf):
-        raise ValueError
-    return turn
-
-
-_EXPECTED: dict[Callable[[str], float], str] = {
-    _enter: "press Enter alone: the reading is asked for after the drive",
-    _distance: "type metres, such as 1.512",
-    _turn: "type whole turns and degrees of a turn to the left, such as 3 -4.5, or 3 0",
-}
 
 
 def drive_legs(
     plan: Sequence[tuple[str, float]], errors: dict[str, float], ros_arguments: Sequence[str]
-) -> list[TapeLeg]:
-    """Drive a plan on the running robot; its legs with their readings, or none if it was broken off.
+) -> tuple[list[TapeLeg], int]:
+    """Drive a plan on the running robot: the finished legs with their readings, and the exit code of `play_once`.
 
     `plan` and `errors` as in `TapePlayer`; `ros_arguments` of the command line, from --ros-args on.
     """
@@ -217,5 +194,5 @@ def drive_legs(
         players.append(TapePlayer(plan, errors))
         return players[0]
 
-    done = play_once(make, parse(argparse.ArgumentParser(prog="calibrate"), ros_arguments))
-    return players[0].legs if done else []
+    code = play_once(make, parse(argparse.ArgumentParser(prog="calibrate"), ros_arguments))
+    return players[0].legs if players else [], code

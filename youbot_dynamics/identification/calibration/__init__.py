@@ -10,6 +10,7 @@ from youbot_dynamics.identification.calibration._tape import (
     tape_findings,
     tape_program,
 )
+from youbot_dynamics.identification.calibration._tape_reading import read_distance, read_turn
 
 __all__ = [
     "Calibration",
@@ -17,6 +18,8 @@ __all__ = [
     "TapeLeg",
     "calibrate",
     "calibrate_by_tape",
+    "read_distance",
+    "read_turn",
     "recorded_legs",
     "standstill",
     "tape_findings",

@@ -201,7 +201,8 @@ def _check_unit(number: int, leg: TapeLeg, base: MecanumBase) -> None:
         f"leg {number}",
         got=f"a reading of {shown:.4g} {'degrees' if turn else 'm'} {leg.kind}",
         expected=f"about {expected}, as the wheels rolled",
-        remedy=f"give it in {'degrees' if turn else 'm'}{f'; were these {close[0]}?' if close else ''}",
+        remedy=("give it in degrees" if turn else "give it in m, or with its unit")
+        + (f"; were these {close[0]}?" if close else ""),
     )
 
 
