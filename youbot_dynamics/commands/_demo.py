@@ -22,7 +22,7 @@ from rich.live import Live
 from rich.table import Table
 
 from youbot_dynamics.bringup_plan import option_words, ros_arguments
-from youbot_dynamics.commands._terminal import CONSOLE, announce, print_findings, print_rows, steps
+from youbot_dynamics.commands._terminal import CONSOLE, announce, print_answer, print_rows, steps
 from youbot_dynamics.commands._warm_up import warm_up
 from youbot_dynamics.commands.identify import recorded
 from youbot_dynamics.control.trajectory import read_program
@@ -122,7 +122,7 @@ def _story(out: Path, seed: int, robot: Robot, robot_file: Path | None) -> int:
         comparisons = [_compare(out, program, better) for program in PROGRAMS]
         truth = true_values(seed, out / "identification", robot_file)
         write_outputs(out, identification, comparisons, title, truth, same_twin(out, robot_file))
-    print_findings(identification.result)
+    print_answer(identification.result)
     _print_tracking(comparisons)
     print_truth(identification.result, truth, seed)
     return 0 if identification.result.complete else 3
