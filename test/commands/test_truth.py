@@ -55,7 +55,8 @@ def test_terminal_and_page_show_the_truth_beside_what_was_found(
     assert 'id="truth"' in page
     (count,) = (line for line in said.splitlines() if "identified values have the truth within" in line)
     assert count.strip() in page
-    assert "robot.base.delay.effective_x" in said and " hit" in said
+    assert "delay forward" in said and " hit" in said and max(map(len, said.splitlines())) <= 80
+    assert "robot.base.delay.effective_x" in page
     write_outputs(tmp_path, found, (), "a robot")
     assert 'id="truth"' not in (tmp_path / "report.html").read_text()
 

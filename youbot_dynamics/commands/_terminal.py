@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
-import rich.box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
@@ -25,6 +24,7 @@ from youbot_dynamics.resources import short_path
 
 CONSOLE = Console(stderr=True)
 _PIPE = 160  # width of a table where the output is no terminal [characters]
+_GAP = 2  # between columns [characters]
 _NARROWEST = 24  # least width of a column that is wrapped [characters]
 
 
@@ -112,8 +112,8 @@ def print_rows(title: str, shown: Rows, numbers: int = 0) -> None:
     """
     console, cells = table_console(soft_wrap=False), [[printable(cell) for cell in row] for row in shown.rows]
     sizes = [max(map(len, column)) for column in zip(shown.columns, *cells, strict=True)]
-    if cells and sum(sizes[:-1]) + 3 * len(sizes) + 1 + min(sizes[-1], _NARROWEST) <= console.width:
-        table = Table(title=printable(title), box=rich.box.HEAVY_HEAD if console.is_terminal else None)
+    if cells and sum(sizes[:-1]) + _GAP * len(sizes[1:]) + min(sizes[-1], _NARROWEST) <= console.width:
+        table = Table(title=printable(title), box=None, padding=(0, _GAP, 0, 0), pad_edge=False, title_justify="left")
         for k, column in enumerate(shown.columns):
             table.add_column(column, no_wrap=k + 1 < len(sizes), justify="right" if 0 < k <= numbers else "left")
         for row in cells:
@@ -122,6 +122,7 @@ def print_rows(title: str, shown: Rows, numbers: int = 0) -> None:
     elif cells:
         _print_lines(wrapped(f"{title}:", console.width))
         for first, *others in cells:
-            texts = (f"{name} {cell}" for name, cell in zip(shown.columns[1:], others, strict=True) if cell.strip("-"))
+            pairs = [(name, cell) for name, cell in zip(shown.columns[1:], others, strict=True) if cell.strip("-")]
+            texts = [f"{name} {cell}" if len(others) > 1 else cell for name, cell in pairs]
             _print_lines(wrapped(f"{first}: {', '.join(texts)}", console.width))
     _print_lines(wrapped(shown.summary, console.width))

@@ -83,7 +83,9 @@ def answer(result: Result) -> Answer:
     alike: dict[tuple[str, str], list[Finding]] = {}
     for finding in sorted(found, key=lambda finding: result.stage_of[finding.name] not in _FIRST):
         stage = result.stage_of[finding.name]
-        alike.setdefault((stage if STAGES[stage].of_arm else "", _line(finding)), []).append(finding)
+        alike.setdefault(
+            (stage if STAGES[stage].of_arm else "", finding.row.told[0].format(**finding.row.cases)), []
+        ).append(finding)
     lines: dict[str, list[Line]] = {}
     for (_, name), findings in alike.items():
         lines.setdefault(result.stage_of[findings[0].name], []).append(Line(name, _cells(findings)))
@@ -102,9 +104,9 @@ def _reason_words(reason: Reason) -> str:
     return reason.kind.in_words
 
 
-def _line(finding: Finding) -> str:
-    """Name of the line that tells a number."""
-    return finding.row.told[0].format(**finding.row.cases)
+def line_of(finding: Finding) -> str:
+    """What the answer calls a number: the name of its line, and its own within that."""
+    return " ".join(part.format(**finding.row.cases) for part in finding.row.told)
 
 
 def _cells(findings: Sequence[Finding]) -> tuple[Cell, ...]:
@@ -227,8 +229,8 @@ def told(
 ) -> list[str]:
     """Return lines of text: warnings, what was found, what was not, for what it is enough, and the next step.
 
-    A warning is one line, and two if there are few. Of more than twelve lines, reasons are told in a few words, and then the numbers of the last
-    stages are only counted.
+    A warning is one line, and two if there are few. Of more than twelve lines, reasons are told in a few words, and
+    then the numbers of the last stages are only counted.
 
     Args:
         result: what was found.

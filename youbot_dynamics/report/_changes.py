@@ -11,7 +11,7 @@ from youbot_dynamics.report._page import page
 from youbot_dynamics.report._words import Rows, brief, in_its_unit, shown
 
 _COLUMNS = ("Parameter", "Before (95 %)", "After (95 %)", "Unit", "Difference", "Verdict")
-_FEW_COLUMNS = ("changed", "before", "after", "difference (95 %)")
+_FEW_COLUMNS = ("changed", "before -> after (difference, 95 %)")
 _ONE_DRIVE = "precision"  # name of the interval of a single recording
 _NOTES = {
     "always": "these are 95 % intervals: on average, 1 of 20 unchanged values is reported as changed",
@@ -48,9 +48,9 @@ def _changed(differences: Iterable[Change], words: Mapping[str, str]) -> list[tu
     rows: list[tuple[str, ...]] = []
     for change in differences:
         if change.verdict == CHANGED and change.before and change.after:
-            sides = (brief(side) for side in (change.before, change.after))
-            old, new = (f"{side.value} {side.unit}" for side in sides)
-            rows.append((words[change.after.name], old, new, _difference(change, change.after)))
+            old, new = (brief(side) for side in (change.before, change.after))
+            values = " ".join([old.value, *([old.unit] if old.unit != new.unit else []), "->", new.value, new.unit])
+            rows.append((words[change.after.name], f"{values.strip()} ({_difference(change, change.after)})"))
     return rows
 
 

@@ -22,7 +22,7 @@ from youbot_dynamics.identification.reading import UNNAMED
 from youbot_dynamics.identification.result import Result, next_bringup, versions, write_result, write_robot
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.report import _drawing
-from youbot_dynamics.report._answer import answer, next_step
+from youbot_dynamics.report._answer import answer, line_of, next_step
 from youbot_dynamics.report._page import page
 from youbot_dynamics.report._plots import autocorrelation_plot, detail_plot, has_detail, white_bound, whole_plot
 from youbot_dynamics.report._programs import program_of, statistics
@@ -326,15 +326,26 @@ def _change(before: float, after: float, unit: str) -> str:
 
 
 _COLUMNS = ("Parameter", "Found", "95 %", "Truth", "Unit", "Verdict")
+_FEW_COLUMNS = ("value", "found (95 %)", "truth", "verdict")
 _HIT, _REFUSED = "hit", "refused: no value given"
 
 
-def reveal(result: Result, truth: Mapping[str, float]) -> Rows:
-    """Compare the findings that have an interval with the truth, name -> value, and count the hits."""
-    rows = [_cells(finding, truth[finding.name]) for finding in result.findings if finding.name in truth]
+def reveal(result: Result, truth: Mapping[str, float], few: bool = False) -> Rows:
+    """Compare the findings that have an interval with the truth, name -> value, and count the hits.
+
+    A `few` are those of the short answer, in words.
+    """
+    known = [finding for finding in result.findings if finding.name in truth]
+    rows = [_cells(finding, truth[finding.name]) for finding in known]
     claimed = [row[-1] for row in rows if row[-1] != _REFUSED]
     summary = f"{claimed.count(_HIT)} of {len(claimed)} identified values have the truth within their interval"
-    return Rows(_COLUMNS, [row for row in rows if row[1]], summary)
+    if few:
+        rows = [
+            (line_of(finding), " ".join(filter(None, (value, unit, f"({interval})"))), true, verdict)
+            for finding, (_, value, interval, true, unit, verdict) in zip(known, rows, strict=True)
+            if finding.row.told and not finding.row.quiet
+        ]
+    return Rows(_FEW_COLUMNS if few else _COLUMNS, [row for row in rows if row[1]], summary)
 
 
 def _cells(finding: Finding, truth: float) -> tuple[str, ...]:

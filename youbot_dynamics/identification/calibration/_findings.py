@@ -17,7 +17,7 @@ from youbot_dynamics.identification.finding import Finding, Row, Table
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.robot_base import BaseGeometry
 
-_ERROR = "radius of the {wheel} wheel over the mean, minus 1"
+_ERROR = "radius error of the {wheel} wheel"
 _LEVER = "lever of a turn"
 FINDINGS = Table(
     Row("robot.base.geometry.wheel_radius", "m", "mean radius of the wheels", told=("mean wheel radius",)),
