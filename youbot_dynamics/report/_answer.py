@@ -12,6 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from youbot_dynamics.errors import printable, wrapped
 from youbot_dynamics.identification.delay.stage import EFFECTIVE
 from youbot_dynamics.identification.finding import Finding, asked
@@ -19,7 +21,7 @@ from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import UNNAMED
 from youbot_dynamics.identification.result import Result, next_bringup
 from youbot_dynamics.identification.stages import STAGES
-from youbot_dynamics.report._words import Rows, brief, listed, shown
+from youbot_dynamics.report._words import Rows, brief, listed, rounded, shown
 
 _FIRST = ("delay", "body")  # stages with delays
 _FEW = 3  # more axes, wheels or joints are counted instead of named
@@ -110,12 +112,9 @@ def line_of(finding: Finding) -> str:
 
 
 def _cells(findings: Sequence[Finding]) -> tuple[Cell, ...]:
-    """Numbers of a line; equal wheels, whose errors may all be zero, as one, and a gain without an interval last."""
+    """Numbers of a line; those of all wheels are one, and a gain without an interval comes last."""
     if all("wheel" in finding.row.of for finding in findings):
-        errors = [bound for finding in findings for bound in finding.estimate.interval]
-        if all(low <= 0.0 <= high for low, high in zip(errors[::2], errors[1::2], strict=True)):
-            within = max(map(abs, errors))
-            return (Cell("", "0", "%", f"all within {100.0 * within:.2g} %"),)
+        return (_cell_of_wheels(findings),)
     cells = [_cell(finding) for finding in findings]
     gains = [finding.details["gain"] for finding in findings if "gain" in finding.details]
     if gains and len(cells) == 1:
@@ -123,8 +122,18 @@ def _cells(findings: Sequence[Finding]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
+def _cell_of_wheels(findings: Sequence[Finding]) -> Cell:
+    """Shares of all wheels in percent: one bound where they may all be zero."""
+    bounds = 100.0 * np.array([finding.estimate.interval for finding in findings])
+    if np.all((bounds[:, 0] <= 0.0) & (bounds[:, 1] >= 0.0)):
+        return Cell("", "0", "%", f"all within {np.max(np.abs(bounds)):.2g} %")
+    half = 0.5 * float(np.max(np.ptp(bounds, axis=1)))
+    values = (f"{one.row.of['wheel']} {rounded(100.0 * one.estimate.value, half, 1)}" for one in findings)
+    return Cell("", ", ".join(values), "%", f"+-{half:.2g} each")
+
+
 def _cell(finding: Finding) -> Cell:
-    value, low, high, unit = brief(finding.estimate, percent="wheel" in finding.row.of)
+    value, low, high, unit = brief(finding.estimate)
     interval = f"{low} to {high}" if low and high else ""
     return Cell("".join(finding.row.told[1:]).format(**finding.row.cases), value, unit, interval)
 
@@ -279,6 +288,9 @@ def _lines(said: Answer, wrap: Callable[[str], list[str]], width: int, most: int
         if len(lines()) > most and len(blocks[k]) > 1:
             count = sum(len(line.cells) for line in said.blocks[k].lines)
             blocks[k] = wrap(f"{said.blocks[k].title}: {count} values identified (which: --verbose)")
+    longest = max(blocks, key=len, default=[])
+    if 0 < (excess := len(lines()) - most) < len(longest) - 2:
+        longest[-excess - 1 :] = [f"and {excess + 1} more (which: --verbose)"]
     return lines()
 
 
@@ -295,7 +307,7 @@ def _text(block: Block, wrap: Callable[[str], list[str]], width: int) -> list[st
             if not fits and len(text[-1]) + 2 + len(cell.text) > width:
                 text.append("")
             text[-1] += f"  {cell.text.ljust(size if fits else 0)}"
-    return [line.rstrip() for line in text]
+    return [part for line in text for part in (wrap(line) if len(line.rstrip()) > width else [line.rstrip()])]
 
 
 def verdict_tables(result: Result) -> list[tuple[str, Rows]]:

@@ -39,9 +39,9 @@ def shown(estimate: Estimate) -> Shown:
     return Shown(value, low, high, _unit(estimate)[1])
 
 
-def brief(estimate: Estimate, percent: bool = False) -> Shown:
-    """As `shown`, with one digit of the half-width of the interval; `percent`: a share is shown in percent."""
-    scale, unit = (100.0, "%") if percent and estimate.unit == "1" else _unit(estimate)
+def brief(estimate: Estimate) -> Shown:
+    """As `shown`, with one digit of the half-width of the interval."""
+    scale, unit = _unit(estimate)
     half = 0.5 * scale * (estimate.interval[1] - estimate.interval[0])
     value, low, high = (rounded(scale * number, half, 1) for number in (estimate.value, *estimate.interval))
     return Shown(value, low, high, unit)

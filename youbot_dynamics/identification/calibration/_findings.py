@@ -38,7 +38,7 @@ FINDINGS = Table(
         "robot.base.geometry.lateral_factor",
         "1",
         "sideways speed over that of ideal wheels",
-        told=("sideways over ideal speed",),
+        told=("sideways speed factor",),
     ),
     Row("base.geometry.sensor_{axis}", "m, rad", "place of the tracked body {axis}"),
     Row("base.geometry.time_offset", "s", "clock of the poses ahead of that of the wheels"),
