@@ -172,8 +172,9 @@ def within_motors(findings: Sequence[Finding], robot: Robot) -> list[Finding]:
         torque = robot.arm.joints[int(joint.removeprefix("joint_")) - 1].motor.largest_torque
         if friction > _MOST_FRICTION * torque:
             unit = coulomb.estimate.unit
-            text = f"{friction:.4g} {unit} of Coulomb friction are far beyond the {torque:.3g} {unit} of the motor"
-            reason = Reason(Kind.WRONG_SIGNALS, f"{text}: check the unit of the efforts, and the values of the motor")
+            text = f"a Coulomb friction of {friction:.4g} {unit} is far beyond the {torque:.3g} {unit} of the motor"
+            remedy = "check the unit of the efforts, and the motor in the robot file"
+            reason = Reason(Kind.WRONG_SIGNALS, f"{text}: {remedy}")
             checked = [one.refused(reason) if one.row.of.get("joint") == joint else one for one in checked]
     return checked
 

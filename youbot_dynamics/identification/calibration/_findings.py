@@ -54,7 +54,7 @@ FINDINGS = Table(
     ),
 )
 _ONLY_LEVER = Reason(
-    Kind.CONFUSED, f"the motion determines only {LEVER_IN_WORDS}; this value keeps the configured ratio of the two"
+    Kind.CONFUSED, f"a turn shows only {LEVER_IN_WORDS}; the ratio of the two lengths is the configured one"
 )
 
 
