@@ -525,8 +525,10 @@ def test_a_log_on_a_full_disk_ends_no_command(monkeypatch) -> None:
 def test_the_tables_of_a_result_hold_no_control_characters(capsys) -> None:
     estimate = Estimate("base.x", "m", 0.1, 1e-3, (0.09, 0.11), Reason(Kind.UNEXPLAINED, f"{NASTY} [bold]x"))
     name = "robot.base.delay.effective_x"
-    found = Result("yb", (named_finding(name, estimate),), ("delay",), {"body": NASTY}, {name: "delay"}, ())
-    print_answer(found, (NASTY,), "found/result.yaml", f"--robot real --robot-file {NASTY}", verbose=True)
+    found = Result(
+        "yb", (named_finding(name, estimate),), ("delay",), {"body": NASTY}, {name: "delay"}, (), (), (NASTY,)
+    )
+    print_answer(found, "found/result.yaml", f"--robot real --robot-file {NASTY}", verbose=True)
     shown = capsys.readouterr().out
     assert shown.count("owned") == 5  # warning, reason, next command, table and stage without a result
     assert "owned" in shown and "[bold]" in shown

@@ -84,11 +84,9 @@ def table_console(soft_wrap: bool = True) -> Console:
     return console if console.is_terminal or "COLUMNS" in os.environ else Console(soft_wrap=soft_wrap, width=_PIPE)
 
 
-def print_answer(
-    result: Result, warnings: Sequence[str] = (), result_file: str = "", robot: str = "", verbose: bool = False
-) -> None:
+def print_answer(result: Result, result_file: str = "", robot: str = "", verbose: bool = False) -> None:
     """Print the short answer, as `told`; if `verbose`, also the tables, and why stages have no result."""
-    _print_lines(told(result, Console().width, warnings, result_file, robot, verbose))
+    _print_lines(told(result, Console().width, result_file, robot, verbose))
     if not verbose:
         return
     for title, table in verdict_tables(result):

@@ -64,8 +64,7 @@ def identify_command(given: argparse.Namespace) -> int:
     if given.json:
         sys.stdout.write(result_json(identification.result))
     else:
-        place = short_path(given.out / "result.yaml")
-        print_answer(identification.result, identification.warnings, place, words, given.verbose)
+        print_answer(identification.result, short_path(given.out / "result.yaml"), words, given.verbose)
         for note in identification.notes if given.verbose else filter(None, [assumptions(*files)]):
             announce(f"note: {note}")
         robot_yaml = "" if identification.robot.robot_id == UNNAMED else ", robot.yaml"

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,16 +95,8 @@ def answer(result: Result) -> Answer:
     blocks = tuple(_block(stage, of_stage) for stage, of_stage in lines.items())
     counted = {finding.name for stage in STAGES for finding in asked(result.of_stage(stage))}
     missed = [finding for finding in told if finding.name in counted and not (finding.usable or finding.row.optional)]
-    refused, briefly = (tuple(_refused(missed, why)) for why in (_reason_text, _reason_words))
+    refused, briefly = (tuple(_refused(missed, why)) for why in (attrgetter("text"), attrgetter("kind.in_words")))
     return Answer(blocks, refused, briefly, _without(result))
-
-
-def _reason_text(reason: Reason) -> str:
-    return reason.text
-
-
-def _reason_words(reason: Reason) -> str:
-    return reason.kind.in_words
 
 
 def line_of(finding: Finding) -> str:
@@ -224,18 +217,11 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
 
 
 _MOST_LINES, _WIDTH = 12, 80  # of a short answer: lines of so many characters
-_FEW_WARNINGS, _INDENT = 2, 2  # warnings of two lines, of which the second is indented
+_MOST_WARNINGS, _FEW_WARNINGS, _INDENT = 3, 2, 2  # warnings; those of two lines, of which the second is indented
 _WORD = re.compile(r"(?:--\S+ )?(?:'[^']*'|[^\s'])+")  # of a command: an option and its value stay together
 
 
-def told(
-    result: Result,
-    width: int,
-    warnings: Sequence[str] = (),
-    result_file: str = "",
-    robot: str = "",
-    verbose: bool = False,
-) -> list[str]:
+def told(result: Result, width: int, result_file: str = "", robot: str = "", verbose: bool = False) -> list[str]:
     """Return lines of text: warnings, what was found, what was not, for what it is enough, and the next step.
 
     A warning is one line, and two if there are few. Of more than twelve lines, reasons are told in a few words, and
@@ -244,22 +230,30 @@ def told(
     Args:
         result: what was found.
         width: of a line [characters]; a narrower one than 80 may need more lines.
-        warnings: about the data.
         result_file: path of the result, for the next step; "" to tell none.
         robot: options of that command which name the robot.
         verbose: whether nothing is shortened.
     """
     said, wrap = answer(result), partial(wrapped, width=width)
-    first, last = list[str](), list[str]()
+    first, last, warnings = list[str](), list[str](), _warnings(result)
     room = (2 if len(warnings) <= _FEW_WARNINGS else 1) * width - _INDENT  # [characters]
-    for text in (f"warning: {printable(warning)}" for warning in warnings):
+    for text in warnings if verbose else warnings[:_MOST_WARNINGS]:
         first += wrap(text if verbose else textwrap.shorten(text, room, placeholder=" ... (--verbose)"))
-    if result.sources and result.enough_for and said.blocks and not warnings:
+    if len(warnings) > _MOST_WARNINGS and not verbose:
+        first += wrap(f"and {len(warnings) - _MOST_WARNINGS} more (--verbose)")
+    if result.sources and result.enough_for and said.blocks and not result.warnings:
         last += wrap(result.enough_for)
     if result_file:
         last += _step_lines(next_step(result, result_file, robot), width)
     most = sys.maxsize if verbose else max(_MOST_LINES, _MOST_LINES * _WIDTH // width) - len(first) - len(last)
     return [*first, *_lines(said, wrap, width, most), *last]
+
+
+def _warnings(result: Result) -> list[str]:
+    """What may make a result wrong: warnings about the data, and recordings that are damaged or could not be read."""
+    lost = (f"{Path(source.path).name}: {source.lost}" for source in result.sources if source.lost)
+    skipped = (f"{Path(one.path).name} was skipped: {one.reason}" for one in result.skipped)
+    return [f"warning: {printable(text)}" for text in (*result.warnings, *lost, *skipped)]
 
 
 def _step_lines(following: NextStep, width: int) -> list[str]:
