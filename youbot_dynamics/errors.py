@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 import sysconfig
+import textwrap
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
@@ -18,6 +19,12 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """A text in lines that are broken between words."""
+    options = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
+    return textwrap.wrap(printable(text), width, **options)  # type: ignore[arg-type]
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:

@@ -394,10 +394,16 @@ def open_facts(
     return {name: value for name, value in values_of(robot).items() if name not in given}
 
 
-def assumptions(robot_file: Path | str | None, params_file: Path | None = None, result_file: ResultFiles = None) -> str:
+def assumptions(
+    robot_file: Path | str | None,
+    params_file: Path | None = None,
+    result_file: ResultFiles = None,
+    most: int = 2,
+) -> str:
     """One line with what is assumed of a robot since its files do not say it; "" for nothing.
 
-    A part that the robot lacks is left out, and what only an identification can find.
+    A part that the robot lacks is left out, and what only an identification can find. Of more than `most` facts the
+    others are counted.
 
     Raises:
         ParameterError, ResourceError: as `load_robot`.
@@ -422,7 +428,8 @@ def assumptions(robot_file: Path | str | None, params_file: Path | None = None, 
         for name, value in values.items()
         if not (name.startswith(unasked) or name in identified)
     ]
-    return f"assumed, since {robot_file} does not say: {'; '.join(texts)}" if texts else ""
+    more = f"; and {len(texts) - most} more: youbot identify --verbose lists them" if len(texts) > most else ""
+    return f"assumed, since {robot_file} does not say: {'; '.join(texts[:most])}{more}" if texts else ""
 
 
 def _shown(value: Value) -> str:

@@ -27,7 +27,7 @@ from report_pages import Report, render
 from rich.console import Console
 
 from youbot_dynamics.commands import _terminal as terminal
-from youbot_dynamics.commands._terminal import announce, print_findings
+from youbot_dynamics.commands._terminal import announce, print_answer
 from youbot_dynamics.commands.identify import recorded
 from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.dynamics.tree import read_urdf
@@ -524,8 +524,13 @@ def test_a_log_on_a_full_disk_ends_no_command(monkeypatch) -> None:
 
 def test_the_tables_of_a_result_hold_no_control_characters(capsys) -> None:
     estimate = Estimate("base.x", "m", 0.1, 1e-3, (0.09, 0.11), Reason(Kind.UNEXPLAINED, f"{NASTY} [bold]x"))
-    print_findings(Result("yb", (named_finding("base.x", estimate),), ("delay",), {}, {"base.x": "delay"}, ()))
+    name = "robot.base.delay.effective_x"
+    found = Result(
+        "yb", (named_finding(name, estimate),), ("delay",), {"body": NASTY}, {name: "delay"}, (), (), (NASTY,)
+    )
+    print_answer(found, "found/result.yaml", f"--robot real --robot-file {NASTY}", verbose=True)
     shown = capsys.readouterr().out
+    assert shown.count("owned") == 5  # warning, reason, next command, table and stage without a result
     assert "owned" in shown and "[bold]" in shown
     assert not set(shown) & set("\x1b\x07\x9b\u202e")
 

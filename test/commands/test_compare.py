@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -42,16 +43,42 @@ def results(tmp_path: Path) -> tuple[Path, Path]:
 def test_terminal_and_page_show_what_changed(
     results: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert exit_code("compare", *results, "--out", tmp_path / "compared") == 0
+    assert exit_code("compare", *results, "--out", tmp_path / "compared", "--verbose") == 0
     said, page = capsys.readouterr(), (tmp_path / "compared" / "report.html").read_text()
-    rows = {line.split()[1]: line for line in said.out.splitlines() if "robot.base" in line}
+    rows = {line.split()[0]: line for line in said.out.splitlines() if "robot.base" in line}
     assert "+20.0 +- 2.8" in rows["robot.base.delay.effective_x"] and "changed" in rows["robot.base.delay.effective_x"]
     assert "within error" in rows["robot.base.delay.effective_y"]
     assert "1 of 2 values changed by more than their combined 95 % error" in said.out
     assert "single recording" in said.err
+    page = re.sub("<[^>]*>", "", page)
     for text in ("1 of 2 values changed", "robot.base.delay.effective_x", "150.0 (148.0 to 152.0)", "+20.0 ± 2.8"):
         assert text in page, text
     assert "single recording" in page and "same recording" not in page
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "80"])
+def test_what_changed_fits_the_terminal_and_is_all_that_is_told(
+    results: tuple[Path, Path],
+    columns: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    content = read_result(results[1] / "result.json")
+    content["parameters"][0] |= {"words": "delay forward"}
+    (results[1] / "result.json").write_text(json.dumps(content))
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.chdir(tmp_path)
+    assert exit_code("compare", "found", "found_2") == 0
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= int(columns)
+    words = " ".join(said.split())
+    for text in ("delay forward", "150 -> 170 ms (+20.0 +- 2.8)", "1 of 2 values changed"):
+        assert text in words
+    assert "effective_y" not in said and "..." not in said and "\u2026" not in said
+    assert exit_code("compare", "found", "found_2", "--verbose") == 0
+    said = capsys.readouterr().out
+    assert "effective_y" in said and "within error" in " ".join(said.split()) and "\u2026" not in said
 
 
 def test_a_recording_in_both_results_is_told_and_nothing_in_common_too(

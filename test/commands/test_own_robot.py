@@ -49,14 +49,16 @@ def test_a_youbot_with_a_name_of_its_own_keeps_what_it_has(tmp_path: Path) -> No
 
 
 def test_what_is_assumed_is_listed_with_its_value_and_only_that(tmp_path: Path) -> None:
-    text = assumptions(write_least(tmp_path))
+    least = write_least(tmp_path)
+    text, few = assumptions(least, most=99), assumptions(least)
+    assert few.count(";") == 2 and f"; and {text.count(';') - 1} more: youbot identify --verbose lists them" in few
     assert "homemade.yaml does not say: " in text and "; base.mass 19; " in text and "velocity_sign 1, 1, 1, 1" in text
     assert not any(
         name in text for name in ("wheel_joints", "geometry.wheel_radius", "arm", "dead_time", "drive_angles")
     )
     whole = tmp_path / "whole.yaml"
     whole.write_text(LEAST.replace("driver: {", "driver: {rate: 20.0, "))
-    assert "rate" in text and "rate" not in assumptions(whole)
+    assert "rate" in text and "rate" not in assumptions(whole, most=99)
     assert assumptions("rosbot_xl") == assumptions("robotino_2") == assumptions("") == ""
 
 

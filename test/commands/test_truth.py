@@ -12,13 +12,13 @@ from delay_runs import ramps
 from named_findings import named_finding
 
 from youbot_dynamics.commands._demo import folder_of_demo, print_truth, same_twin, true_values
-from youbot_dynamics.commands._terminal import _row
 from youbot_dynamics.commands.main import parser
 from youbot_dynamics.identification.least_squares import Estimate, Unknown, undetermined
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.report import write_outputs
+from youbot_dynamics.report._answer import _row
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant
 
@@ -55,7 +55,8 @@ def test_terminal_and_page_show_the_truth_beside_what_was_found(
     assert 'id="truth"' in page
     (count,) = (line for line in said.splitlines() if "identified values have the truth within" in line)
     assert count.strip() in page
-    assert "robot.base.delay.effective_x" in said and " hit" in said
+    assert "delay forward" in said and " hit" in said and max(map(len, said.splitlines())) <= 80
+    assert "robot.base.delay.effective_x" in page
     write_outputs(tmp_path, found, (), "a robot")
     assert 'id="truth"' not in (tmp_path / "report.html").read_text()
 

@@ -71,7 +71,7 @@ def test_a_minute_shows_the_delay_live_and_then_the_truth(tmp_path: Path) -> Non
     assert done.returncode in (0, 3), said
     # How many axes the monitor shows depends on how busy the machine was.
     assert "live estimate at the end: delay of " in said and "; truth over the whole drive: " in said
-    assert all(f"robot.base.delay.effective_{axis}" in done.stdout for axis in ("x", "y", "yaw"))
+    assert all(f"delay {axis}" in done.stdout for axis in ("forward", "sideways", "in yaw"))
     assert "the hidden truth of twin 1" in said and "have the truth within their interval" in said
     page = tmp_path / "twin" / "report.html"
     assert str(page) in said.replace("\n", "")

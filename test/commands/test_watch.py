@@ -68,6 +68,7 @@ def heard(**changes: Any) -> Any:
         "pose": np.array([1.23456, -0.5, 3.1]),
         "pose_at": NOW - 0.1,
         "path": deque([(0.0, 0.0), (1.23444, -0.5)]),
+        "desired": deque([(0.0, 0.0), (1.2, -0.5004)]),
         "error": np.array([0.0015, -0.002, 0.0101]),
         "error_at": NOW - 0.1,
         "errors": deque([(NOW - 61.0, 0.5, 0.5), (NOW - 1.0, 0.0025, 0.0101)]),
@@ -80,7 +81,8 @@ def heard(**changes: Any) -> Any:
 def test_the_view_holds_what_was_heard() -> None:
     seen = view(heard(), NOW)
     assert seen["pose"] == [1.2346, -0.5, 3.1] and not seen["pose_is_old"]
-    assert seen["path"] == [[0.0, 0.0], [1.234, -0.5]]
+    assert seen["path"] == [[0.0, 0.0], [1.234, -0.5]] and seen["desired"] == [[0.0, 0.0], [1.2, -0.5]]
+    assert view(heard(error_at=NOW - 60.0), NOW)["desired"] == []  # no trajectory is followed
     assert seen["error"] == [1.5, -2.0, 10.1]
     assert seen["errors"] == [[-1.0, 2.5, 10.1]]
     assert seen["delays"] == {"x": "264 ms (95 % interval 259 to 269 ms)"}
@@ -252,6 +254,7 @@ def test_what_is_published_is_on_the_page_and_ctrl_c_ends_it() -> None:
                 break
         assert seen["pose"] == [1.5, -0.25, pytest.approx(np.pi / 2.0, abs=1e-4)]
         assert seen["error"] == [10.0, -20.0, 30.0]
+        assert seen["desired"] == [[1.48, -0.26]]  # the error is in the body frame, which is turned by 90 degrees
         assert seen["errors"][-1][1:] == [pytest.approx(22.36, abs=0.005), 30.0]
         assert seen["delays"] == {"yaw": "187 ms (95 % interval 179 to 195 ms)"}
         assert "namespace /robot_1" in seen["robot"] and seen["warnings"] == []
@@ -267,6 +270,7 @@ LOOK = """
       images: all("img").length,
       text: page.body.innerText,
       line: all("#ground polyline")[0].getAttribute("points"),
+      desired: all("#ground polyline")[1].getAttribute("points"),
       base: all("#ground .base")[0].getAttribute("transform"),
 """
 
@@ -293,6 +297,7 @@ def test_the_page_shows_the_values_fits_a_phone_and_runs_nothing_it_was_sent(ser
         assert look["levels"][0] == 1 and set(look["levels"][1:]) == {2}
         assert look["images"] == 0 and look["text"].count(HOSTILE) == 2
         assert look["line"] == "0,0 1.234,0.5 1.2346,0.5"  # y is up
+        assert look["desired"] == "0,0 1.2,0.5" and "Dashed: the desired path." in look["text"]
         assert look["base"] == f"translate(1.2346 0.5) rotate({-180.0 / np.pi * 3.1})"
         for value in ("1.235 m", "-0.500 m", "3.100 rad", "1.50 mm", "10.10 mrad", "264 ms", "41.5 +- 3.2", "4 s off"):
             assert value in look["text"], value

@@ -202,7 +202,8 @@ def test_warnings_reach_the_result_the_terminal_and_the_report(folder, tmp_path,
         rows += [(t + 0.1, "/driver/joint_states", state), (t, "/wheel_commands", wish)]
     bag = write_rows(folder / "rpm", rows)
     assert exit_code("identify", bag, "--out", tmp_path, "--only", "delay") == 0
-    assert "revolutions per minute" in capsys.readouterr().err.replace("\n", " ")
+    (told,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("warning: "))
+    assert "velocities look like revolutions per" in told and len(told) <= 80
     (warning,) = json.loads((tmp_path / "result.json").read_text())["warnings"]
     assert "revolutions per minute" in warning and warning.startswith("rpm: ")
     assert "revolutions per minute" in (tmp_path / "report.html").read_text()

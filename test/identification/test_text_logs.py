@@ -137,9 +137,9 @@ def test_a_log_of_the_arm_alone_gives_its_friction_and_one_line_for_what_the_bas
     names = ["t", *(f"{kind}{k}" for k in range(len(joints)) for kind in "pe")]
     log = tmp_path / "arm.csv"
     np.savetxt(log, np.column_stack(columns), delimiter=",", header=",".join(names), comments="")
-    words = ["--columns", ",".join(["time=t", *heads[1:]]), "--out", tmp_path / "found"]
+    words = ["--columns", ",".join(["time=t", *heads[1:]]), "--out", tmp_path / "found", "--verbose"]
     assert exit_code("identify", log, *words) == 3  # the stiffness of the bristles is refused
-    said = capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
     assert said.count("expected messages that name wheel_joint_fl") == 1 and "got wheel states" not in said
     arm = load_robot(tmp_path / "found" / "result.yaml").arm
     assert [joint.friction.coulomb for joint in arm.joints] == pytest.approx([0.5] * len(joints), rel=0.05)

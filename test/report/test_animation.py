@@ -179,7 +179,7 @@ def test_the_faded_line_is_the_open_loop_beside_a_stabilised_drive_alone() -> No
 def cells(table: str) -> dict[str, list[float]]:
     """Rows of a table by "heading/label"."""
     found, heading = {}, ""
-    for row in re.findall(r"<tr>(.*?)</tr>", table):
+    for row in re.findall(r"<tr[^>]*>(.*?)</tr>", table):
         names = [re.sub("<.*?>", "", cell) for cell in re.findall(r"<th.*?</th>", row)]
         values = re.findall(r"<td.*?>(.*?)</td>", row)
         if values:

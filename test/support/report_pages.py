@@ -9,7 +9,7 @@ from youbot_dynamics.identification.comparison import PathComparison
 from youbot_dynamics.identification.finding import StageResult
 from youbot_dynamics.identification.pipeline import Identification
 from youbot_dynamics.identification.result import Result
-from youbot_dynamics.report import identification_page
+from youbot_dynamics.report._identification import identification_page
 from youbot_dynamics.robot import load_robot
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from youbot_dynamics.bringup_plan import positive
-from youbot_dynamics.commands._terminal import announce, new_file, print_findings, robot_words
+from youbot_dynamics.commands._terminal import announce, new_file, print_answer, robot_words
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.identification.calibration import TapeLeg, read_distance, read_turn, recorded_legs, tape_findings
 from youbot_dynamics.identification.result import Result, next_bringup
@@ -38,7 +38,7 @@ def calibrate_command(given: argparse.Namespace, ros_arguments: Sequence[str]) -
     findings = tape_findings(legs, robot)
     stages = {finding.name: _STAGE for finding in findings}
     result = Result(robot.robot_id, findings, (_STAGE,), {}, stages, ())
-    print_findings(result, by_hand=True)
+    print_answer(result)
     if ended:
         announce(f"the drive ended early: these values are of the finished legs, {len(legs)} of 3")
     announce("the radius is the mean of the wheels; youbot identify finds delays and friction in a recorded drive")

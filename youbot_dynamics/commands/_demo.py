@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.console import Console
 from rich.live import Live
-from rich.table import Table
 
 from youbot_dynamics.bringup_plan import option_words, ros_arguments
-from youbot_dynamics.commands._terminal import CONSOLE, announce, print_findings, print_rows, steps
+from youbot_dynamics.commands._terminal import CONSOLE, announce, print_answer, print_rows, steps
 from youbot_dynamics.commands._warm_up import warm_up
 from youbot_dynamics.commands.identify import recorded
 from youbot_dynamics.control.trajectory import read_program
@@ -38,7 +36,7 @@ from youbot_dynamics.kinematics import planar
 from youbot_dynamics.nodes.processes import node_command, start, stop
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.recording.bag import open_bag
-from youbot_dynamics.report import reveal, write_outputs
+from youbot_dynamics.report import Rows, reveal, write_outputs
 from youbot_dynamics.resources import PROGRAMS, program_path, short_path
 from youbot_dynamics.robot import Robot, load_robot, robot_from_values, values_of
 from youbot_dynamics.simulation.truth import load_truth
@@ -122,7 +120,7 @@ def _story(out: Path, seed: int, robot: Robot, robot_file: Path | None) -> int:
         comparisons = [_compare(out, program, better) for program in PROGRAMS]
         truth = true_values(seed, out / "identification", robot_file)
         write_outputs(out, identification, comparisons, title, truth, same_twin(out, robot_file))
-    print_findings(identification.result)
+    print_answer(identification.result)
     _print_tracking(comparisons)
     print_truth(identification.result, truth, seed)
     return 0 if identification.result.complete else 3
@@ -234,22 +232,16 @@ def _path(bag: Path, robot: Robot) -> RecordedPath:
 
 
 def _print_tracking(comparisons: list[PathComparison]) -> None:
-    table = Table(
-        title="root mean square tracking error over the whole program, against ground truth", padding=(0, 1, 0, 0)
-    )
-    table.add_column("program", no_wrap=True)
-    for unit in ("mm", "mrad"):
-        for column in (f"open loop {unit}", f"stabilised {unit}", "better"):
-            table.add_column(column, justify="right")
+    def cell(before: float, after: float, unit: str) -> str:
+        return f"{1e3 * before:.2f} -> {1e3 * after:.2f} {unit}, {before / after:.0f} x"
 
-    def cells(before: float, after: float) -> tuple[str, str, str]:
-        return f"{1e3 * before:.2f}", f"{1e3 * after:.2f}", f"{before / after:.0f} x"
-
-    for comparison in comparisons:
-        before, after = comparison.statistics(OPEN_LOOP), comparison.statistics(FEEDBACK)
-        position = cells(before.position_rmse, after.position_rmse)
-        table.add_row(comparison.name, *position, *cells(before.heading_rmse, after.heading_rmse))
-    Console(soft_wrap=True).print(table)
+    rows: list[tuple[str, ...]] = []
+    for one in comparisons:
+        before, after = one.statistics(OPEN_LOOP), one.statistics(FEEDBACK)
+        position = cell(before.position_rmse, after.position_rmse, "mm")
+        rows.append((one.name, position, cell(before.heading_rmse, after.heading_rmse, "mrad")))
+    columns = ("program", "position, open loop -> stabilised", "heading")
+    print_rows("root mean square tracking error over the whole program, against ground truth", Rows(columns, rows, ""))
 
 
 def true_values(seed: int, bag: Path, robot_file: Path | None = None) -> dict[str, float]:
@@ -273,7 +265,7 @@ def true_values(seed: int, bag: Path, robot_file: Path | None = None) -> dict[st
 
 def print_truth(result: Result, truth: Mapping[str, float], seed: int) -> None:
     """Print the findings beside the truth, with hit or miss."""
-    print_rows(f"the hidden truth of twin {seed}", reveal(result, truth))
+    print_rows(f"the hidden truth of twin {seed}", reveal(result, truth, few=True))
 
 
 _COUNT = 3  # countdown [s]

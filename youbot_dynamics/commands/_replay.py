@@ -305,7 +305,7 @@ def _files(given: argparse.Namespace) -> dict[str, str]:
 
 def _print(replay: ArmReplay, opened: _OpenedLog) -> None:
     rows = [(j.joint, *("-" if "nan" in cell else cell for cell in joint_cells(j))) for j in replay.summary]
-    print_rows("arm state estimates", Rows(("joint", *JOINT_COLUMNS), rows, ""), numbers=True)
+    print_rows("arm state estimates", Rows(("joint", *JOINT_COLUMNS), rows, ""), numbers=len(JOINT_COLUMNS))
     for name, count in replay.counts.items():
         if count:
             announce(f"{name}: {count}")

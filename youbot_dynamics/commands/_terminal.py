@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -14,15 +15,17 @@ from rich.table import Table
 from rich.text import Text
 
 from youbot_dynamics.bringup_plan import option_words
-from youbot_dynamics.errors import OutputError, printable
+from youbot_dynamics.errors import OutputError, printable, wrapped
 from youbot_dynamics.files import place_to_write
-from youbot_dynamics.identification.finding import Finding, asked
 from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.stages import STAGES
-from youbot_dynamics.report import Rows, shown
+from youbot_dynamics.report import Rows, told, verdict_tables
 from youbot_dynamics.resources import short_path
 
 CONSOLE = Console(stderr=True)
+_PIPE = 160  # width of a table where the output is no terminal [characters]
+_GAP = 2  # between columns [characters]
+_NARROWEST = 24  # least width of a column that is wrapped [characters]
 
 
 class Steps:
@@ -78,53 +81,46 @@ def robot_words(given: argparse.Namespace, robot: str = "real") -> str:
 def table_console(soft_wrap: bool = True) -> Console:
     """Console for a table; 160 columns wide if the output is not a terminal."""
     console = Console(soft_wrap=soft_wrap)
-    return console if console.is_terminal else Console(soft_wrap=soft_wrap, width=160)
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(soft_wrap=soft_wrap, width=_PIPE)
 
 
-def print_findings(result: Result, by_hand: bool = False) -> None:
-    """Print one table per stage: value, interval and verdict. Stages that lack data for one reason are one line.
-
-    If a stage has robot parameters, only these are shown, with one delay per axis; the report and result.json hold the
-    rest. Of measurements `by_hand`, whose errors are known, all findings are shown: there is no report.
-    """
-    console = table_console()
-    for stage in dict.fromkeys(result.stage_of.values()):
-        if stage in result.missing:
-            continue
-        findings = result.of_stage(stage)
-        listed = findings if by_hand else asked(findings)
-        interval = "95 % interval" if by_hand else result.interval_is
-        more = len(findings) - len(listed)
-        remarks = [STAGES[stage].remark, f"{more} more findings: see the report" if more else ""]
-        table = Table(title=STAGES[stage].title, caption="; ".join(filter(None, remarks)) or None)
-        for column in ("parameter", "value", interval, "unit"):
-            numeric = column in ("value", interval)
-            table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
-        table.add_column("verdict")
-        for finding in listed:
-            table.add_row(*(Text(printable(cell)) for cell in _row(finding)))
-        console.print(table)
+def print_answer(result: Result, result_file: str = "", robot: str = "", verbose: bool = False) -> None:
+    """Print the short answer, as `told`; if `verbose`, also the tables, and why stages have no result."""
+    _print_lines(told(result, Console().width, result_file, robot, verbose))
+    if not verbose:
+        return
+    for title, table in verdict_tables(result):
+        print_rows(title, table, numbers=2)
     lacking: dict[str, list[str]] = {}
     for stage, reason in result.missing.items():
         lacking.setdefault(reason, []).append(STAGES[stage].title)
     for reason, titles in lacking.items():
-        console.print(printable(f"{', '.join(titles)}: nothing found: {reason}"), highlight=False, markup=False)
+        _print_lines(wrapped(f"no result for {', '.join(titles)}: {reason}", table_console().width))
 
 
-def print_rows(title: str, shown: Rows, numbers: bool = False) -> None:
-    """Print a table of texts, whose first column is never wrapped; `numbers`: the others hold numbers alone."""
-    table = Table(title=printable(title), caption=shown.summary or None)
-    for k, column in enumerate(shown.columns):
-        table.add_column(column, no_wrap=k == 0, justify="right" if numbers and k > 0 else "left")
-    for row in shown.rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    table_console().print(table)
+def _print_lines(lines: Sequence[str]) -> None:
+    for line in lines:
+        Console(soft_wrap=True, highlight=False).print(Text(line))
 
 
-def _row(finding: Finding) -> tuple[str, str, str, str, str]:
-    text = shown(finding.estimate)
-    interval = f"{text.low} to {text.high}" if text.low and text.high else "-"
-    verdict = finding.estimate.verdict
-    if finding.part_of and not finding.identified:
-        verdict = f"used together with others; on its own {verdict}"
-    return finding.name, text.value or "-", interval, text.unit, verdict
+def print_rows(title: str, shown: Rows, numbers: int = 0) -> None:
+    """Print a table of texts, of which `numbers` columns after the first hold numbers alone.
+
+    Only the last column is wrapped. Where that leaves it too little room, each row becomes a paragraph of its own.
+    """
+    console, cells = table_console(soft_wrap=False), [[printable(cell) for cell in row] for row in shown.rows]
+    sizes = [max(map(len, column)) for column in zip(shown.columns, *cells, strict=True)]
+    if cells and sum(sizes[:-1]) + _GAP * len(sizes[1:]) + min(sizes[-1], _NARROWEST) <= console.width:
+        table = Table(title=printable(title), box=None, padding=(0, _GAP, 0, 0), pad_edge=False, title_justify="left")
+        for k, column in enumerate(shown.columns):
+            table.add_column(column, no_wrap=k + 1 < len(sizes), justify="right" if 0 < k <= numbers else "left")
+        for row in cells:
+            table.add_row(*map(Text, row))
+        console.print(table)
+    elif cells:
+        _print_lines(wrapped(f"{title}:", console.width))
+        for first, *others in cells:
+            pairs = [(name, cell) for name, cell in zip(shown.columns[1:], others, strict=True) if cell.strip("-")]
+            texts = [f"{name} {cell}" if len(others) > 1 else cell for name, cell in pairs]
+            _print_lines(wrapped(f"{first}: {', '.join(texts)}", console.width))
+    _print_lines(wrapped(shown.summary, console.width))

@@ -70,6 +70,7 @@ def view(node: Watch, now: float) -> dict[str, Any]:
         "pose": [round(float(value), 4) for value in node.pose] if np.isfinite(node.pose_at) else None,
         "pose_is_old": not has_pose,
         "path": [[round(x, 3), round(y, 3)] for x, y in node.path],
+        "desired": [[round(x, 3), round(y, 3)] for x, y in node.desired] if follows else [],
         "error": [round(1e3 * float(value), 2) for value in node.error] if follows else None,
         "errors": [
             [round(at - now, 1), round(1e3 * distance, 2), round(1e3 * heading, 2)]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from youbot_dynamics.bringup_plan import IDENTIFY_ARGUMENTS, new_folder, option_words, positive
-from youbot_dynamics.commands._terminal import announce, print_findings, print_rows, robot_words, steps
+from youbot_dynamics.commands._terminal import announce, print_answer, print_rows, robot_words, steps
 from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryError, YoubotDynamicsError
 from youbot_dynamics.files import check_folder, lying_in, read_text, write_atomically
 from youbot_dynamics.identification.excitation import check_size
@@ -26,7 +26,7 @@ from youbot_dynamics.identification.stages import chosen_stages
 from youbot_dynamics.nodes.processes import StopFlag, node_command, start, stop
 from youbot_dynamics.recording.bounds import LARGEST_METADATA, load_yaml
 from youbot_dynamics.report import changes_page, changes_shown, write_outputs
-from youbot_dynamics.resources import EXCITATION, robot_path
+from youbot_dynamics.resources import EXCITATION, robot_path, short_path
 from youbot_dynamics.robot import assumptions, load_robot
 
 _OUTPUTS = ("result.json", "result.yaml", "robot.yaml", "report.html", "exports")
@@ -50,7 +50,8 @@ def identify_command(given: argparse.Namespace) -> int:
     with steps("youbot identify") as step:
         with fleet_worker(given.bags, given.scheduler, step.count, given.trust_scheduler) as worker:
             identification = identify(given.bags, robot, options, step, only=only, worker=worker)
-        if assumed := assumptions(given.robot_file, given.params_file):
+        files = (given.robot_file, given.params_file)
+        if assumed := assumptions(*files, most=sys.maxsize):
             identification = dataclasses.replace(identification, notes=(*identification.notes, assumed))
         better = identification.result.applied_to(robot)
         if identification.paths:
@@ -63,13 +64,12 @@ def identify_command(given: argparse.Namespace) -> int:
     if given.json:
         sys.stdout.write(result_json(identification.result))
     else:
-        print_findings(identification.result)
-        for warning in identification.warnings:
-            announce(f"warning: {warning}")
-        for note in identification.notes:
+        print_answer(identification.result, short_path(given.out / "result.yaml"), words, given.verbose)
+        for note in identification.notes if given.verbose else filter(None, [assumptions(*files)]):
             announce(f"note: {note}")
         robot_yaml = "" if identification.robot.robot_id == UNNAMED else ", robot.yaml"
-        announce(f"wrote {given.out / 'result.yaml'}{robot_yaml}, result.json and report.html")
+        more = "" if given.verbose else " (more: --verbose)"
+        announce(f"wrote {given.out / 'result.yaml'}{robot_yaml}, result.json and report.html{more}")
     return 0 if identification.result.complete else 3
 
 
@@ -81,7 +81,7 @@ def _is_result(path: Path) -> bool:
     return True
 
 
-def compare_command(before: Path, after: Path, out: Path) -> int:
+def compare_command(before: Path, after: Path, out: Path, verbose: bool = False) -> int:
     """Print what changed and write it to `out`/report.html. The results are folders or their result.json.
 
     Raises:
@@ -92,7 +92,7 @@ def compare_command(before: Path, after: Path, out: Path) -> int:
     got, expected = f"{' and '.join(report)} in it, to which its report.html belongs", "a folder of its own"
     refusal = RecordingError(f"--out {out}", got=got, expected=expected, remedy="name another one")
     check_folder(out, bool(report), refusal)
-    table = changes_shown(old, new)
+    table = changes_shown(old, new, few=not verbose)
     print_rows(f"from {before} to {after}", table)
     for note in table.notes:
         announce(f"note: {note}")

@@ -140,12 +140,8 @@ def _add_identify(verbs) -> None:
     bags = "bag (mcap, sqlite3, ROS 1), folder of bags, or text log"
     parser.add_argument("bags", nargs="+", type=_path, metavar="BAG", help=bags)
     parser.add_argument("--out", required=True, type=_path, metavar="DIR", help="folder for the result and report")
-    parser.add_argument(
-        "--only",
-        default="",
-        metavar="LIST",
-        help=f"stages to run, separated by commas: {', '.join(STAGES)} (default: all that have data)",
-    )
+    stages = f"stages to run, separated by commas: {', '.join(STAGES)} (default: all that have data)"
+    parser.add_argument("--only", default="", metavar="LIST", help=stages)
     parser.add_argument("--pose-topic", default="", metavar="TOPIC", help="topic with the pose of the base")
     roles = (
         "wheel_commands, driver_cmd_vel, cmd_vel, wheel_states, odom, imu, ground_truth, trajectory, arm_states, "
@@ -168,6 +164,7 @@ def _add_identify(verbs) -> None:
     trust = "let a scheduler on another machine answer without TLS; it, and others in the network, can run code here"
     parser.add_argument("--trust-scheduler", action="store_true", help=trust)
     parser.add_argument("--overwrite", action="store_true", help="replace the result of an earlier identification")
+    parser.add_argument("--verbose", action="store_true", help="also print every value with its verdict, and all notes")
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
 
 
@@ -188,6 +185,7 @@ def _add_compare(verbs) -> None:
     parser.add_argument(
         "--out", type=_path, default=Path("compared"), metavar="DIR", help="folder for report.html (default: compared)"
     )
+    parser.add_argument("--verbose", action="store_true", help="also print the values within their errors, by name")
 
 
 def _add_replay(verbs) -> None:
@@ -413,7 +411,7 @@ def _run(given: argparse.Namespace) -> int:
         from youbot_dynamics.commands.identify import compare_command
 
         imported()
-        return compare_command(given.before, given.after, given.out)
+        return compare_command(given.before, given.after, given.out, given.verbose)
     if given.verb == "warm-up":
         from youbot_dynamics.commands._warm_up import warm_up
 

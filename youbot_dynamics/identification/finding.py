@@ -36,6 +36,9 @@ class Row:
     needed: bool = False  # whether that model is not used without this number
     optional: bool = False  # whether it may be listed only: then the robot's parameter stays as it is
     folded: bool = False  # whether it is a part of another finding, shown after that
+    # Line of the short answer that tells it, with the same keys, and what it is called there; () for the tables alone
+    told: tuple[str, ...] = ()
+    quiet: bool = False  # whether the answer tells it only where it is refused
     of: dict[str, str] = field(default_factory=dict)  # what the keys stand for, such as {"axis": "x"}
 
     def refused(self, reason: Reason) -> Finding:
@@ -64,8 +67,12 @@ class Row:
     @property
     def in_words(self) -> str:
         """The words with those of its axis, wheel, joint, ..."""
-        cases = {key: CASES.get(key, {}).get(one, one.replace("_", " ")) for key, one in self.of.items()}
-        return self.words.format(**cases)
+        return self.words.format(**self.cases)
+
+    @property
+    def cases(self) -> dict[str, str]:
+        """What its keys stand for, in words."""
+        return {key: CASES.get(key, {}).get(one, one.replace("_", " ")) for key, one in self.of.items()}
 
 
 class Table:

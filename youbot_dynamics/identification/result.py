@@ -20,7 +20,7 @@ from youbot_dynamics import __version__
 from youbot_dynamics.errors import IdentificationError, ParameterError
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.finding import Finding, Row, asked
-from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, recorded_reason, with_unit
+from youbot_dynamics.identification.least_squares import ENOUGH, Estimate, Kind, Reason, recorded_reason, with_unit
 from youbot_dynamics.identification.reading import Source, listed
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Parameter, Value
@@ -67,6 +67,13 @@ class Result:
     def interval_is(self) -> str:
         """What the intervals include: the precision of one recording; for several, also the scatter between them."""
         return "95 % interval" if len(self.sources) > 1 else "95 % precision of this recording"
+
+    @property
+    def enough_for(self) -> str:
+        """For what this number of recordings is enough, and for what it is not; "" for enough of them."""
+        count = len(self.sources)
+        known = "1 recording is" if count <= 1 else f"{count} recordings are"
+        return f"{known} enough to use these values; to compare robots, take {ENOUGH}" if count < ENOUGH else ""
 
     @property
     def complete(self) -> bool:

@@ -18,30 +18,40 @@ if TYPE_CHECKING:  # `youbot --help` lists the stages and must stay fast
 class About(NamedTuple):
     """Description of a stage."""
 
-    title: str  # what it identifies
+    what: str  # what it identifies
     remark: str = ""  # remark that applies to all its numbers
     of_arm: bool = False  # whether it needs an arm
 
+    @property
+    def part(self) -> str:
+        """Part of the robot that it is about."""
+        return "arm" if self.of_arm else "base"
+
+    @property
+    def title(self) -> str:
+        """What it identifies of which part."""
+        return f"{self.what} of the {self.part}"
+
 
 _DELAY = (
-    "an effective delay contains dead time, lag and a share of friction, which depends on speed; where it is measured "
-    "at the wheels, the body may follow some ms later, more in yaw, because of inertia and rollers"
+    "a delay is the time by which the motion is behind its command: dead time, lag, and a share of friction that "
+    "depends on speed; measured at the wheels, it does not show that the body follows some ms later, most in turns"
 )
 _BODY = (
-    "all as odometry or gyro reports it: their own delay and scale are part of it; the gain is motion over command at "
-    "the driven speeds"
+    "measured from odometry, a gyro or poses, whose own delay and scale are part of the numbers; the gain is motion "
+    "over command at the driven speeds"
 )
 _SCALED = "all values scale with the torque constant of the efforts; the intervals do not include its error"
 # Each phase uses the results of the phases before it; the stages of one phase read a recording together.
 PHASES = (
-    {"calibration": About("geometry of the base")},
-    {"delay": About("delays of the base", _DELAY)},
-    {"body": About("limits of the base, and its response without wheel states", _BODY)},
-    {"response": About("response of the base")},
+    {"calibration": About("geometry")},
+    {"delay": About("delays", _DELAY)},
+    {"body": About("limits", _BODY)},
+    {"response": About("response")},
     {
-        "base_friction": About("friction of the base", _SCALED),
-        "arm_friction": About("friction of the arm", of_arm=True),
-        "thermal": About("motors of the arm", of_arm=True),
+        "base_friction": About("friction", _SCALED),
+        "arm_friction": About("friction", of_arm=True),
+        "thermal": About("motors", of_arm=True),
     },
 )
 STAGES = {stage: about for phase in PHASES for stage, about in phase.items()}

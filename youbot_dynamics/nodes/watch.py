@@ -49,6 +49,7 @@ class Watch(Node):
         pose: (3,) x, y, yaw [m, m, rad]; NaN before the first.
         pose_at: when it was received, by the steady clock [s]; -inf before the first.
         path: positions (x, y) [m], 20 mm apart.
+        desired: the same of the trajectory that is followed: pose less tracking error.
         error: (3,) tracking error x, y, yaw [m, m, rad]; NaN before the first.
         error_at: when it was received [s]; -inf before the first.
         errors: (time [s], distance [m], heading [rad]) of the errors, one per view.
@@ -61,6 +62,7 @@ class Watch(Node):
         self.error: Vector = np.full(3, np.nan)
         self.pose_at = self.error_at = -np.inf
         self.path: deque[tuple[float, float]] = deque(maxlen=_POINTS)
+        self.desired: deque[tuple[float, float]] = deque(maxlen=_POINTS)
         self.errors: deque[tuple[float, float, float]] = deque(maxlen=_ERRORS)
         self.statuses: dict[str, ReceivedStatus] = {}
         self._prefix = f"{self.get_namespace().rstrip('/')}/"
@@ -73,17 +75,16 @@ class Watch(Node):
         if not np.all(np.isfinite(pose)):
             return
         self.pose, self.pose_at = pose, time.monotonic()
-        position = float(pose[0]), float(pose[1])
-        step = math.dist(position, self.path[-1]) if self.path else math.inf
-        if step > _JUMP:
-            self.path.clear()
-        if step > _SPACING:
-            self.path.append(position)
+        _extend(self.path, float(pose[0]), float(pose[1]))
 
     def _on_error(self, message: JointState) -> None:
         error = values_of(message, message.position, AXES)
         if error is not None and np.all(np.isfinite(error)):
             self.error, self.error_at = error, time.monotonic()
+            if np.isfinite(self.pose_at):
+                x, y, yaw = self.pose.tolist()
+                c, s = math.cos(yaw), math.sin(yaw)  # the error is in the body frame
+                _extend(self.desired, x - c * error[0] + s * error[1], y - s * error[0] - c * error[1])
             if not self.errors or self.error_at - self.errors[-1][0] >= _SHOW:
                 self.errors.append((self.error_at, float(np.hypot(error[0], error[1])), float(error[2])))
 
@@ -95,6 +96,15 @@ class Watch(Node):
             if own and (name in self.statuses or len(self.statuses) < _STATUSES):
                 values = {value.key: value.value for value in status.values}
                 self.statuses[name] = ReceivedStatus(status.level[0], status.message, values, now)
+
+
+def _extend(path: deque[tuple[float, float]], x: float, y: float) -> None:
+    """Add a position [m] to a path, unless it is near its end; a jump begins a new one."""
+    step = math.dist((x, y), path[-1]) if path else math.inf
+    if step > _JUMP:
+        path.clear()
+    if step > _SPACING:
+        path.append((float(x), float(y)))
 
 
 def live_delays(statuses: Mapping[str, ReceivedStatus]) -> dict[str, str]:

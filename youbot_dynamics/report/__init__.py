@@ -4,20 +4,21 @@ Python modules choose the content, `templates/` hold the layout, `assets/` style
 colours.
 """
 
+from youbot_dynamics.report._answer import told, verdict_tables
 from youbot_dynamics.report._changes import changes_page, changes_shown
-from youbot_dynamics.report._identification import identification_page, reveal, write_outputs
+from youbot_dynamics.report._identification import reveal, write_outputs
 from youbot_dynamics.report._replay import JOINT_COLUMNS, joint_cells, replay_page
-from youbot_dynamics.report._words import Rows, shown
+from youbot_dynamics.report._words import Rows
 
 __all__ = [
     "JOINT_COLUMNS",
     "Rows",
     "changes_page",
     "changes_shown",
-    "identification_page",
     "joint_cells",
     "replay_page",
     "reveal",
-    "shown",
+    "told",
+    "verdict_tables",
     "write_outputs",
 ]

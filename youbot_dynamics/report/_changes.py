@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from youbot_dynamics.identification.least_squares import Estimate
 from youbot_dynamics.identification.result import CHANGED, ONLY_AFTER, ONLY_BEFORE, WITHIN, Change, changes
 from youbot_dynamics.report._page import page
-from youbot_dynamics.report._words import Rows, in_its_unit, shown
+from youbot_dynamics.report._words import Rows, brief, in_its_unit, shown
 
 _COLUMNS = ("Parameter", "Before (95 %)", "After (95 %)", "Unit", "Difference", "Verdict")
+_FEW_COLUMNS = ("changed", "before -> after (difference, 95 %)")
 _ONE_DRIVE = "precision"  # name of the interval of a single recording
 _NOTES = {
     "always": "these are 95 % intervals: on average, 1 of 20 unchanged values is reported as changed",
@@ -20,8 +21,8 @@ _NOTES = {
 }
 
 
-def changes_shown(before: Mapping[str, Any], after: Mapping[str, Any]) -> Rows:
-    """Table of the changes between two results of `read_result`."""
+def changes_shown(before: Mapping[str, Any], after: Mapping[str, Any], few: bool = False) -> Rows:
+    """Table of the changes between two results of `read_result`; a `few`: of what changed alone, in words."""
     differences, notes = changes(before, after), [_NOTES["always"]]
     counts = {verdict: sum(change.verdict == verdict for change in differences) for verdict in (CHANGED, WITHIN)}
     common = sum(counts.values())
@@ -36,7 +37,21 @@ def changes_shown(before: Mapping[str, Any], after: Mapping[str, Any]) -> Rows:
         notes.append(_NOTES["shared"])
     if before["robot_id"] != after["robot_id"]:
         notes.append(f"the results are of two robots, {before['robot_id']} and {after['robot_id']}")
+    if few:
+        words = {entry["name"]: entry.get("words", entry["name"]) for entry in after["parameters"]}
+        return Rows(_FEW_COLUMNS, _changed(differences, words), summary, tuple(notes[1:]))
     return Rows(_COLUMNS, [_cells(change) for change in differences], summary, tuple(notes))
+
+
+def _changed(differences: Iterable[Change], words: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """The changed values, by their words."""
+    rows: list[tuple[str, ...]] = []
+    for change in differences:
+        if change.verdict == CHANGED and change.before and change.after:
+            old, new = (brief(side) for side in (change.before, change.after))
+            values = " ".join([old.value, *([old.unit] if old.unit != new.unit else []), "->", new.value, new.unit])
+            rows.append((words[change.after.name], f"{values.strip()} ({_difference(change, change.after)})"))
+    return rows
 
 
 def changes_page(before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[str, str]) -> str:
@@ -62,10 +77,14 @@ def _recordings(result: Mapping[str, Any]) -> set[str]:
 def _cells(change: Change) -> tuple[str, ...]:
     estimate = change.after or change.before
     assert estimate is not None
-    value, error = (in_its_unit(estimate, number, change.error) for number in (change.difference, change.error))
-    difference = f"{'+' if change.difference > 0.0 else ''}{value} +- {error}" if value else ""
-    unit = shown(estimate).unit
+    difference, unit = _difference(change, estimate), shown(estimate).unit
     return estimate.name, _side(change.before), _side(change.after), unit, difference, change.verdict
+
+
+def _difference(change: Change, estimate: Estimate) -> str:
+    """Difference and its error in the unit of an estimate, "" if there is none."""
+    value, error = (in_its_unit(estimate, number, change.error) for number in (change.difference, change.error))
+    return f"{'+' if change.difference > 0.0 else ''}{value} +- {error}" if value else ""
 
 
 def _side(estimate: Estimate | None) -> str:

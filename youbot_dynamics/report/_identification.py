@@ -5,8 +5,6 @@ It opens with the findings, how far to trust them and what to do next. For a sim
 
 from __future__ import annotations
 
-import shlex
-from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,19 +14,19 @@ import numpy as np
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.files import place_to_write, write_atomically, written_together
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, PathComparison
-from youbot_dynamics.identification.delay.stage import EFFECTIVE
 from youbot_dynamics.identification.export import export_all
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult, asked
-from youbot_dynamics.identification.least_squares import ENOUGH, Whiteness
+from youbot_dynamics.identification.least_squares import Whiteness
 from youbot_dynamics.identification.pipeline import Identification
 from youbot_dynamics.identification.reading import UNNAMED
 from youbot_dynamics.identification.result import Result, next_bringup, versions, write_result, write_robot
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.report import _drawing
+from youbot_dynamics.report._answer import answer, line_of, next_step
 from youbot_dynamics.report._page import page
 from youbot_dynamics.report._plots import autocorrelation_plot, detail_plot, has_detail, white_bound, whole_plot
 from youbot_dynamics.report._programs import program_of, statistics
-from youbot_dynamics.report._words import Rows, facts, in_its_unit, listed, minus, number, sentence, shown, significant
+from youbot_dynamics.report._words import Rows, facts, in_its_unit, listed, number, sentence, shown, significant
 from youbot_dynamics.resources import short_path
 from youbot_dynamics.simulation.scenario import identified_mjcf
 
@@ -179,8 +177,8 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
     Dead times and lags are folded: each axis shows one delay first.
     """
     tables: list[dict[str, Any]] = []
-    for stage, (title, remark, _) in STAGES.items():
-        table: dict[str, Any] = {"title": sentence(title)}
+    for stage, about in STAGES.items():
+        table: dict[str, Any] = {"title": sentence(about.title)}
         findings = result.of_stage(stage)
         if stage in result.missing:
             table["missing"] = result.missing[stage]
@@ -191,7 +189,7 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
             all_facts = [facts(finding) for finding in findings]
             # Facts common to all findings appear once, below the table.
             shared = [fact for fact in all_facts[0] if len(findings) > 1 and all(fact in other for other in all_facts)]
-            remarks = [*shared, *([remark] if remark else [])]
+            remarks = [*shared, *([about.remark] if about.remark else [])]
             table |= {"shared": shared, "remarks": remarks, "open": stage == "delay"}
         else:
             continue
@@ -277,42 +275,26 @@ def _correlations(test: Whiteness) -> str:
 
 
 def summary(result: Result, paths: Sequence[PathComparison]) -> str:
-    """Summarise in one sentence how much was identified, the delays, and how feedback changes the errors."""
-    clauses = [*_counts(result), *_delays(result), *_changes(paths)]
+    """Summarise in one sentence how much was identified, and how feedback changes the errors."""
+    clauses = [*_counts(result), *_changes(paths)]
     return sentence("; ".join(clauses) or "nothing was identified") + "."
 
 
 def _counts(result: Result) -> list[str]:
     """Number of identified values of each stage."""
     counts: list[str] = []
-    for stage, (title, *_) in STAGES.items():
+    for stage, about in STAGES.items():
         findings = () if stage in result.missing else result.of_stage(stage)
         if findings:
             counted = asked(findings)
             if all(finding.part_of for finding in counted):
-                counts.append(f"the {title} as a whole")
+                counts.append(f"the {about.title} as a whole")
                 continue
             what = f"{sum(finding.identified for finding in counted)} of {len(counted)}"
-            counts.append(f"{what}{'' if any(' numbers' in count for count in counts) else ' numbers'} for the {title}")
+            counts.append(
+                f"{what}{'' if any(' numbers' in count for count in counts) else ' numbers'} for the {about.title}"
+            )
     return [f"identified: {listed(counts)}"] if counts else []
-
-
-def _delays(result: Result) -> list[str]:
-    """The effective delays of the base."""
-    delays: list[str] = []
-    missing = []
-    for finding in result.of(EFFECTIVE):
-        axis = finding.row.of["axis"]
-        if not finding.identified:
-            missing.append(axis)
-            continue
-        delay = shown(finding.estimate)
-        lead = "" if delays else f"{result.interval_is} "
-        delays.append(f"{minus(delay.value)} {delay.unit} in {axis} ({lead}{minus(delay.low)} to {minus(delay.high)})")
-    clauses = [f"the base follows its commands after {listed(delays)}"] if delays else []
-    if missing:
-        clauses.append(f"the delay{'s' * (len(missing) > 1)} in {listed(missing)} could not be identified")
-    return clauses
 
 
 def _changes(paths: Sequence[PathComparison]) -> list[str]:
@@ -344,15 +326,26 @@ def _change(before: float, after: float, unit: str) -> str:
 
 
 _COLUMNS = ("Parameter", "Found", "95 %", "Truth", "Unit", "Verdict")
+_FEW_COLUMNS = ("value", "found (95 %)", "truth", "verdict")
 _HIT, _REFUSED = "hit", "refused: no value given"
 
 
-def reveal(result: Result, truth: Mapping[str, float]) -> Rows:
-    """Compare the findings that have an interval with the truth, name -> value, and count the hits."""
-    rows = [_cells(finding, truth[finding.name]) for finding in result.findings if finding.name in truth]
+def reveal(result: Result, truth: Mapping[str, float], few: bool = False) -> Rows:
+    """Compare the findings that have an interval with the truth, name -> value, and count the hits.
+
+    A `few` are those of the short answer, in words.
+    """
+    known = [finding for finding in result.findings if finding.name in truth]
+    rows = [_cells(finding, truth[finding.name]) for finding in known]
     claimed = [row[-1] for row in rows if row[-1] != _REFUSED]
     summary = f"{claimed.count(_HIT)} of {len(claimed)} identified values have the truth within their interval"
-    return Rows(_COLUMNS, [row for row in rows if row[1]], summary)
+    if few:
+        rows = [
+            (line_of(finding), " ".join(filter(None, (value, unit, f"({interval})"))), true, verdict)
+            for finding, (_, value, interval, true, unit, verdict) in zip(known, rows, strict=True)
+            if finding.row.told and not finding.row.quiet
+        ]
+    return Rows(_FEW_COLUMNS if few else _COLUMNS, [row for row in rows if row[1]], summary)
 
 
 def _cells(finding: Finding, truth: float) -> tuple[str, ...]:
@@ -366,75 +359,30 @@ def _cells(finding: Finding, truth: float) -> tuple[str, ...]:
     return finding.name, value, f"{text.low} to {text.high}", true, text.unit, verdict
 
 
-_TILES = 5  # numbers shown
-
-
 def opening(result: Result, warnings: Sequence[str], result_file: str, robot: str = "--robot real") -> dict[str, Any]:
-    """Return the three tiles: `findings`, a list; `trusted` and `why`; `words` and `command` of the next step.
+    """Return the three tiles: `answer`; `trusted` and `why`; `following`, the next step.
 
     The command names `result_file`, the path of result.yaml, and the `robot` by its options.
     """
     trusted, why = _trust(result, warnings)
-    words, command = _next(result, result_file, robot)
-    return {"findings": _highlights(result), "trusted": trusted, "why": why, "words": words, "command": command}
-
-
-def _highlights(result: Result) -> list[Finding]:
-    """Choose up to five identified robot parameters: the effective delays, then one of each stage in turn.
-
-    No part of a delay, and no value of a single wheel.
-    """
-    identified = [finding for finding in result.findings if finding.identified and finding.is_parameter]
-    parameters = [finding for finding in identified if not finding.row.folded and "wheel" not in finding.row.of]
-    first = [finding for finding in result.of(EFFECTIVE) if finding in parameters]
-    turns = deque(deque(finding for finding in result.of_stage(stage) if finding in parameters) for stage in STAGES)
-    while turns and len(first) < _TILES:
-        stage = turns.popleft()
-        if stage:
-            finding = stage.popleft()
-            first += [finding] if finding not in first else []
-            turns.append(stage)
-    return first[:_TILES]
+    following = next_step(result, result_file, robot)
+    return {"answer": answer(result), "trusted": trusted, "why": why, "following": following}
 
 
 def _trust(result: Result, warnings: Sequence[str]) -> tuple[bool, str]:
     """Whether the intervals are trustworthy, and the main reason."""
-    count = len(result.sources)
     if not any(finding.usable for finding in result.findings):
         return False, "Nothing was identified. The verdicts below state what each value needs."
     if warnings:
         return False, f"Read the {_number(warnings)} about the data below first."
-    if count <= 1:
-        return False, f"One drive cannot show the scatter between drives. Record at least {ENOUGH} drives."
-    if count < ENOUGH:
-        return False, f"{count} drives show the scatter between drives only roughly. Record at least {ENOUGH} drives."
-    return True, f"The intervals include the scatter between {count} drives, and no warning was raised."
+    if result.enough_for:
+        return False, f"{sentence(result.enough_for)}."
+    count = len(result.sources)
+    return True, f"The intervals include the scatter between {count} recordings, and no warning was raised."
 
 
 def _number(warnings: Sequence[str]) -> str:
     return f"{len(warnings)} warnings" if len(warnings) > 1 else "warning"
-
-
-def _next(result: Result, result_file: str, robot: str) -> tuple[str, str]:
-    """Return the next step in words, and its command."""
-    values, of_robot = result.parameters(), robot.split(" ", 2)[2:]
-    if result.robot_id == UNNAMED:
-        again = ["--robot-file", "my_robot.yaml", "--out", str(Path(result_file).parent), "--overwrite"]
-        words = "Describe this base in six lines of my_robot.yaml (docs/new_robot.md), and identify it again:"
-        return words, shlex.join(["youbot", "identify", *(source.path for source in result.sources), *again])
-    if len(values) > 1:  # more than the robot's name
-        command = next_bringup(robot, result_file)
-        other = " (--robot mock for the simulated robot)" if robot.startswith("--robot real") else ""
-        delays = result.of(EFFECTIVE)
-        lacking = [finding.row.of["axis"] for finding in delays if not finding.usable]
-        if 0 < len(lacking) < len(delays) and not result.parameters_of("base.response"):
-            other += f"; {listed(lacking)}, whose delay is unknown, will use the mean of the others or a configured one"
-        return f"Drive with these values{other}:", command
-    if result.requested and {"arm_friction", "thermal"}.issuperset(result.requested):
-        words = "Move the arm with this command, with youbot record in a second terminal:"
-        return words, " ".join(["youbot play arm_excitation", *of_robot])
-    words = "Drive every axis with this command, with youbot record in a second terminal:"
-    return words, " ".join(["youbot play excitation", *of_robot])
 
 
 def predicted(curves: Sequence[FitCurve]) -> str:

@@ -136,7 +136,9 @@ def error_plot(time: Vector, lines: Lines, *, label: str, key: str, most: int) -
     with drawing.plain_style():
         figure = drawing.empty_figure(_PATH_HEIGHT)
         panels = figure.subplots(3, 1, sharex=True)
-        for axis, (axes, name) in enumerate(zip(panels, ("X [m]", "Y [m]", "\u03c8 [rad]"), strict=True)):
+        for axis, (axes, name) in enumerate(
+            zip(panels, ("error of X [m]", "error of Y [m]", "error of \u03c8 [rad]"), strict=True)
+        ):
             axes.axhline(0.0, color=drawing.colour("axis"), linewidth=0.6)
             for style, errors in lines:
                 keep = drawing.thin(errors[:, axis], most)

@@ -124,8 +124,8 @@ def _error_groups(path: PathComparison, table: Mapping[str, ErrorStatistics], la
         seen = {label: _row(comparison.error_statistics(path.seen_errors(label))) for label in known}
         unseen = {label: _row(comparison.error_statistics(path.unseen_errors(label))) for label in known}
         groups += [
-            ("Odometry \u2212 desired: what feedback sees", seen),
-            (f"{path.truth.capitalize()} \u2212 odometry: what feedback cannot see", unseen),
+            ("Odometry \u2212 desired: the error that feedback sees and corrects", seen),
+            (f"{path.truth.capitalize()} \u2212 odometry: the error of odometry, which feedback cannot see", unseen),
         ]
     if lab is not None:
         works, rows = lab

@@ -39,6 +39,14 @@ def shown(estimate: Estimate) -> Shown:
     return Shown(value, low, high, _unit(estimate)[1])
 
 
+def brief(estimate: Estimate) -> Shown:
+    """As `shown`, with one digit of the half-width of the interval."""
+    scale, unit = _unit(estimate)
+    half = 0.5 * scale * (estimate.interval[1] - estimate.interval[0])
+    value, low, high = (rounded(scale * number, half, 1) for number in (estimate.value, *estimate.interval))
+    return Shown(value, low, high, unit)
+
+
 def in_its_unit(estimate: Estimate, value: float, half: float) -> str:
     """Format a value in the unit in which an estimate is shown, with digits according to a half-width."""
     scale, _ = _unit(estimate)
@@ -61,7 +69,7 @@ def facts(finding: Finding) -> list[str]:
     return known
 
 
-def rounded(value: float, half: float) -> str:
+def rounded(value: float, half: float, digits: int = 2) -> str:
     """A value with two digits of the half-width of its interval; three digits if that is unknown; "" for NaN."""
     if math.isnan(value):
         return ""
@@ -69,7 +77,7 @@ def rounded(value: float, half: float) -> str:
         return "inf" if value > 0.0 else "-inf"
     if not math.isfinite(half) or half <= 0.0 or abs(value) >= _HUGE:
         return f"{value:.3g}"
-    return _unsigned_zero(f"{value:.{max(0, 1 - math.floor(math.log10(half)))}f}")
+    return _unsigned_zero(f"{value:.{max(0, digits - 1 - math.floor(math.log10(half)))}f}")
 
 
 def number(value: float, decimals: int) -> str:

@@ -251,9 +251,9 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
     transition_readings = float(np.count_nonzero(bending)) / reversals.count
     coulomb = _solve(reversals.columns(steepness), reversals.torque)[0]
     if transition_readings < _FEWEST_IN_TRANSITION or k == len(grid) - 1:
-        slower = "reverse more slowly, or record at a higher rate"
-        few = f"only {transition_readings:.1f} readings fall into the transition of a reversal: {slower}"
-        reason = Reason(Kind.TOO_LITTLE_DATA, few)
+        few = f"{math.floor(transition_readings)} readings show how the torque turns round when the joint reverses"
+        faster = f"{_FEWEST_IN_TRANSITION:g} are needed: reverse more slowly, or record at a higher rate"
+        reason = Reason(Kind.TOO_LITTLE_DATA, f"{few}, {faster}; Coulomb and viscous friction do not need them")
     elif not coulomb > 0.0:
         reason = _NO_FRICTION
     elif steepness < _FLATTEST * _BOUND_MARGIN:

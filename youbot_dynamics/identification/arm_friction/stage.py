@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +26,17 @@ from youbot_dynamics.identification.stages import Taken, within_an_hour
 from youbot_dynamics.robot import Robot
 
 STAGE = "arm_friction"
-
+_QUIET: dict[str, Any] = {"told": ("bristles of {joint}",), "quiet": True}
 FINDINGS = Table(
-    Row("robot.arm.{joint}.friction.coulomb", "N m, N", "Coulomb torque of {joint}"),
-    Row("robot.arm.{joint}.friction.viscous", "N m s/rad, N s/m", "viscous friction of {joint}"),
-    Row("robot.arm.{joint}.friction.sigma0", "N m/rad, N/m", "stiffness of the bristles of {joint}"),
-    Row("robot.arm.{joint}.friction.sigma1", "N m s/rad, N s/m", "damping of the bristles of {joint}"),
+    Row("robot.arm.{joint}.friction.coulomb", "N m, N", "Coulomb torque of {joint}", told=("{joint}", "Coulomb")),
+    Row(
+        "robot.arm.{joint}.friction.viscous",
+        "N m s/rad, N s/m",
+        "viscous friction of {joint}",
+        told=("{joint}", "viscous"),
+    ),
+    Row("robot.arm.{joint}.friction.sigma0", "N m/rad, N/m", "stiffness of the bristles of {joint}", **_QUIET),
+    Row("robot.arm.{joint}.friction.sigma1", "N m s/rad, N s/m", "damping of the bristles of {joint}", **_QUIET),
     Row("arm.{joint}.friction.stribeck", "N m, N", "extra friction of {joint} at low speed"),
     Row("arm.{joint}.friction.offset", "N m, N", "offset of the efforts of {joint}"),
     Row("arm.{joint}.friction.total_at_{speed}", "N m, N", "friction of {joint} at {speed} rad/s"),
@@ -166,8 +172,9 @@ def within_motors(findings: Sequence[Finding], robot: Robot) -> list[Finding]:
         torque = robot.arm.joints[int(joint.removeprefix("joint_")) - 1].motor.largest_torque
         if friction > _MOST_FRICTION * torque:
             unit = coulomb.estimate.unit
-            text = f"{friction:.4g} {unit} of Coulomb friction are far beyond the {torque:.3g} {unit} of the motor"
-            reason = Reason(Kind.WRONG_SIGNALS, f"{text}: check the unit of the efforts, and the values of the motor")
+            text = f"a Coulomb friction of {friction:.4g} {unit} is far beyond the {torque:.3g} {unit} of the motor"
+            remedy = "check the unit of the efforts, and the motor in the robot file"
+            reason = Reason(Kind.WRONG_SIGNALS, f"{text}: {remedy}")
             checked = [one.refused(reason) if one.row.of.get("joint") == joint else one for one in checked]
     return checked
 

@@ -33,9 +33,9 @@ _COMPARED_SAMPLES = 10_000  # about as many are compared with the motion of the 
 
 NO_EFFORT = Reason(
     Kind.NOT_MEASURED,
-    "the recording holds no wheel effort, which many drivers do not publish: use a driver that does, or let "
-    "the base coast eight times or more with the motors switched off (service base/switchOffMotors) and give the spans "
-    "with --motors-off, which identifies friction over effective mass",
+    "the recording holds no wheel effort; many drivers publish none. Without efforts, switch the motors off while the "
+    "base rolls, eight times or more, and give each time span with --motors-off BEGIN,END: that shows friction divided "
+    "by the mass",
 )
 ZERO_EFFORT = Reason(
     Kind.NOT_MEASURED,

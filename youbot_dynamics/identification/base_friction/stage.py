@@ -32,16 +32,26 @@ WHEEL_COULOMB = Row("base.friction.wheel_coulomb_{wheel}", "N m", "Coulomb torqu
 WHEEL_VISCOUS = Row("base.friction.wheel_viscous_{wheel}", "N m s", "viscous friction of the {wheel} wheel")
 _FORCE = Row("base.friction.constant_force_{axis}", "N, N m", "force {axis} that does not depend on the motion")
 FINDINGS = Table(
-    Row("robot.base.friction.viscous_x", "N s/m", "viscous friction forward"),
-    Row("robot.base.friction.viscous_y", "N s/m", "viscous friction sideways"),
-    Row("robot.base.friction.roller_coulomb", "N", "Coulomb force of the rollers of a wheel"),
-    Row("robot.base.friction.wheel_coulomb", "N m", "Coulomb torque of a wheel"),
+    Row("robot.base.friction.viscous_x", "N s/m", "viscous friction forward", told=("viscous friction", "forward")),
+    Row("robot.base.friction.viscous_y", "N s/m", "viscous friction sideways", told=("viscous friction", "sideways")),
+    Row(
+        "robot.base.friction.roller_coulomb",
+        "N",
+        "Coulomb force of the rollers of a wheel",
+        told=("Coulomb friction", "rollers"),
+    ),
+    Row("robot.base.friction.wheel_coulomb", "N m", "Coulomb torque of a wheel", told=("Coulomb friction", "wheel")),
     *(WHEEL_COULOMB, WHEEL_VISCOUS),
     # The others keep the friction unbiased.
     Row("base.friction.missed_inertia_{axis}", "kg, kg m2", "inertia {axis} beyond that of the robot file"),
     Row("base.friction.missed_impulse_{axis}", "kg s, kg m2 s", "effort {axis} out of phase with the commands"),
     _FORCE,
-    Row("base.friction.{coefficient}_over_mass", "1/s, m/s2, m2/s2", "{coefficient} over the effective mass"),
+    Row(
+        "base.friction.{coefficient}_over_mass",
+        "1/s, m/s2, m2/s2",
+        "{coefficient} over the effective mass",
+        told=("{coefficient} over mass",),
+    ),
 )
 # Coulomb torques that differ between the wheels, by motors or loads, would be taken for rollers or viscous friction if
 # all wheels had the same torque. These coefficients come from the fit with a torque for each wheel.

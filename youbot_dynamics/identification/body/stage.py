@@ -22,11 +22,16 @@ from youbot_dynamics.identification.signals import base_signals, body_signals
 from youbot_dynamics.identification.stages import DRAWN, EXCERPT, Taken
 from youbot_dynamics.robot import Robot
 
-ACCELERATION = Row("base.limits.acceleration_{axis}", "m/s2, rad/s2", "largest acceleration {axis}")
-SPEED = Row("base.limits.speed_{axis}", "m/s, rad/s", "largest speed {axis}")
+ACCELERATION = Row(
+    "base.limits.acceleration_{axis}",
+    "m/s2, rad/s2",
+    "largest acceleration {axis}",
+    told=("limits {axis}", "acceleration"),
+)
+SPEED = Row("base.limits.speed_{axis}", "m/s, rad/s", "largest speed {axis}", told=("limits {axis}", "speed"))
 FINDINGS = Table(
     *(EFFECTIVE, DEAD_TIME, LAG),
-    Row("base.body.gain_{axis}", "1", "motion over command {axis}"),
+    Row("base.body.gain_{axis}", "1", "motion over command {axis}", told=("delay {axis}", "gain")),
     Row("base.body.dead_band_{axis}", "m/s, rad/s", "largest command without effect {axis}"),
     *(ACCELERATION, SPEED),
 )

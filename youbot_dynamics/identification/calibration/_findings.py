@@ -17,25 +17,44 @@ from youbot_dynamics.identification.finding import Finding, Row, Table
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.robot_base import BaseGeometry
 
-_ERROR = "radius of the {wheel} wheel over the mean, minus 1"
+_ERROR = "radius error of the {wheel} wheel"
+_LEVER = "lever of a turn"
 FINDINGS = Table(
-    Row("robot.base.geometry.wheel_radius", "m", "mean radius of the wheels"),
-    Row("robot.base.geometry.wheel_radius_error_{wheel}", "1", _ERROR, optional=True),
+    Row("robot.base.geometry.wheel_radius", "m", "mean radius of the wheels", told=("mean wheel radius",)),
+    Row(
+        "robot.base.geometry.wheel_radius_error_{wheel}", "1", _ERROR, optional=True, told=("radius errors", "{wheel}")
+    ),
     Row("base.geometry.wheel_radius_{wheel}", "m", "radius of the {wheel} wheel"),
-    Row("robot.base.geometry.half_length", "m", "half of the wheelbase", LEVER_IN_WORDS),
-    Row("robot.base.geometry.half_width", "m", "half of the track width", LEVER_IN_WORDS),
-    Row("base.geometry.lever", "m", "lever of a turn"),
-    Row("robot.base.geometry.wheel_distance", "m", "distance of the omni wheels from the middle"),
-    Row("robot.base.geometry.lateral_factor", "1", "sideways speed over that of ideal wheels"),
+    Row("robot.base.geometry.half_length", "m", "half of the wheelbase", LEVER_IN_WORDS, told=(_LEVER,), quiet=True),
+    Row("robot.base.geometry.half_width", "m", "half of the track width", LEVER_IN_WORDS, told=(_LEVER,), quiet=True),
+    Row("base.geometry.lever", "m", _LEVER, told=(_LEVER,)),
+    Row(
+        "robot.base.geometry.wheel_distance",
+        "m",
+        "distance of the omni wheels from the middle",
+        told=("distance of the wheels",),
+    ),
+    Row(
+        "robot.base.geometry.lateral_factor",
+        "1",
+        "sideways speed over that of ideal wheels",
+        told=("sideways speed factor",),
+    ),
     Row("base.geometry.sensor_{axis}", "m, rad", "place of the tracked body {axis}"),
     Row("base.geometry.time_offset", "s", "clock of the poses ahead of that of the wheels"),
     Row("base.geometry.time_offset_{recording}", "s", "clock of the poses ahead of the wheels, recording {recording}"),
     Row("base.geometry.pose_smoothing", "s2", "smoothing of the poses"),
     Row("robot.base.geometry.roller_phase_{wheel}", "rad", "roller phase of the {wheel} wheel", optional=True),
-    Row("robot.base.geometry.roller_phase_error", "rad", "largest standard error of the roller phases"),
+    Row(
+        "robot.base.geometry.roller_phase_error",
+        "rad",
+        "largest standard error of the roller phases",
+        told=("roller phases",),
+        quiet=True,
+    ),
 )
 _ONLY_LEVER = Reason(
-    Kind.CONFUSED, f"the motion determines only {LEVER_IN_WORDS}; this value keeps the configured ratio of the two"
+    Kind.CONFUSED, f"a turn shows only {LEVER_IN_WORDS}; the ratio of the two lengths is the configured one"
 )
 
 

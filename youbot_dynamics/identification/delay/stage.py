@@ -28,12 +28,12 @@ from youbot_dynamics.identification.signals import (
 from youbot_dynamics.identification.stages import DRAWN, Taken
 from youbot_dynamics.robot import Robot
 
-EFFECTIVE = Row("robot.base.delay.effective_{axis}", "s", "delay {axis}")
+EFFECTIVE = Row("robot.base.delay.effective_{axis}", "s", "delay {axis}", told=("delay {axis}",))
 DEAD_TIME = Row("robot.base.delay.dead_time_{axis}", "s", "dead time {axis}", optional=True, folded=True)
 LAG = Row("robot.base.delay.lag_{axis}", "s", "lag {axis}", optional=True, folded=True)
 FINDINGS = Table(
     *(EFFECTIVE, DEAD_TIME, LAG),
-    Row("delay.effective_{channel}", "s", "delay of {channel}"),
+    Row("delay.effective_{channel}", "s", "delay of {channel}", told=("delay of {channel}",)),
     Row("delay.dead_time_{channel}", "s", "dead time of {channel}", folded=True),
     Row("delay.lag_{channel}", "s", "lag of {channel}", folded=True),
 )

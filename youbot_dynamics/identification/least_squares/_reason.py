@@ -26,6 +26,29 @@ class Kind(Enum):
     OUT_OF_RANGE = "out_of_range"  # beyond the range of the robot's parameter
     UNTOLD = "untold"  # in a result file without kinds, of version 1.0
 
+    @property
+    def in_words(self) -> str:
+        """A few words for people, where a whole reason is too long."""
+        return _IN_WORDS[self]
+
+
+_IN_WORDS = {
+    Kind.NOT_MEASURED: "not measured",
+    Kind.TOO_LITTLE_DATA: "too little data",
+    Kind.NOT_EXCITED: "the motion does not show it",
+    Kind.CONFUSED: "only together with others",
+    Kind.TOO_WIDE: "interval too wide",
+    Kind.AT_BOUND: "beyond its physical bound",
+    Kind.WRONG_SIGNALS: "signals contradict each other",
+    Kind.UNEXPLAINED: "the model does not explain the data",
+    Kind.NOT_CONVERGED: "the search found no end",
+    Kind.OTHER_EXPLANATION: "another explanation is possible",
+    Kind.NOT_OF_THE_ROBOT: "not a property of the robot",
+    Kind.DEPENDS: "depends on one not identified",
+    Kind.OUT_OF_RANGE: "out of range",
+    Kind.UNTOLD: "no reason given",
+}
+
 
 @dataclass(frozen=True)
 class Reason:

@@ -13,7 +13,6 @@ from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDy
 from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.comparison import PathComparison, RecordedPath
 from youbot_dynamics.identification.finding import StageResult
-from youbot_dynamics.identification.least_squares import ENOUGH
 from youbot_dynamics.identification.pipeline._extraction import (
     FAILURES,
     Extracted,
@@ -199,7 +198,7 @@ def _notes(result: Result, stages: Sequence[StageResult], others: Sequence[str])
     return (
         *(f"{source.path}: {source.lost}" for source in result.sources if source.lost),
         *others,
-        *_trust(len(result.sources)),
+        *([f"{result.enough_for}: fewer do not show how much drives differ"] if result.enough_for else []),
         *(f"{stage.stage}: {note}" for stage in stages for note in stage.notes),
         *(f"{skipped.path} was skipped: {skipped.reason}" for skipped in result.skipped),
     )
@@ -267,17 +266,6 @@ def _finish(
         f"{Path(data.path).name} left out: {data.lacking[name]}" for data in extracts if name in data.lacking
     )
     return replace(result, findings=within_ranges(result.findings), notes=(*result.notes, *left_out))
-
-
-def _trust(recordings: int) -> list[str]:
-    """What the intervals of this number of recordings include, and how many recordings make them trustworthy."""
-    if recordings >= ENOUGH:
-        return []
-    if recordings == 1:
-        text = "intervals are the precision of this recording: they do not include the scatter between drives"
-    else:
-        text = f"intervals include the scatter between {recordings} recordings, which are too few to estimate it well"
-    return [f"{text}; {ENOUGH} or more drives make them trustworthy"]
 
 
 def _either(body: YoubotDynamicsError, wheels: YoubotDynamicsError) -> YoubotDynamicsError:

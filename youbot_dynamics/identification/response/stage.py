@@ -30,21 +30,22 @@ from youbot_dynamics.identification.stages import DRAWN, EXCERPT, Taken
 from youbot_dynamics.robot import Robot
 
 _WHOLE = "the response of the base"
-DEAD_TIME = Row("robot.base.response.dead_time_{axis}", "s", "dead time {axis} of the response", _WHOLE, needed=True)
-LAG = Row("robot.base.response.lag", "s", "lag of the response", _WHOLE)
+_QUIET: dict[str, Any] = {"told": ("response of the base",), "quiet": True}
+DEAD_TIME = Row("robot.base.response.dead_time_{axis}", "s", "dead time {axis} of the response", _WHOLE, True, **_QUIET)
+LAG = Row("robot.base.response.lag", "s", "lag of the response", _WHOLE, **_QUIET)
 FINDINGS = Table(
     *(DEAD_TIME, LAG),
-    Row("robot.base.response.rate", "1/s", "half the damping of the speed loops", _WHOLE),
-    Row("robot.base.response.wheel_coulomb", "N m", "Coulomb torque of a wheel in the response", _WHOLE),
-    Row("robot.base.response.roller_coulomb", "N", "Coulomb force of the rollers in the response", _WHOLE),
-    Row("robot.base.response.viscous_x", "N s/m", "viscous friction forward in the response", _WHOLE),
-    Row("robot.base.response.viscous_y", "N s/m", "viscous friction sideways in the response", _WHOLE),
-    Row("robot.base.response.turn_factor", "1", "factor of friction in turns", _WHOLE),
-    Row("robot.base.response.centre_x", "m", "centre of mass ahead of the middle", _WHOLE),
-    Row("robot.base.response.integral", "1", "integral action of the speed loops", _WHOLE),
-    Row("robot.base.response.feed", "1", "torque for accelerations in the speed loops", _WHOLE),
+    Row("robot.base.response.rate", "1/s", "half the damping of the speed loops", _WHOLE, **_QUIET),
+    Row("robot.base.response.wheel_coulomb", "N m", "Coulomb torque of a wheel in the response", _WHOLE, **_QUIET),
+    Row("robot.base.response.roller_coulomb", "N", "Coulomb force of the rollers in the response", _WHOLE, **_QUIET),
+    Row("robot.base.response.viscous_x", "N s/m", "viscous friction forward in the response", _WHOLE, **_QUIET),
+    Row("robot.base.response.viscous_y", "N s/m", "viscous friction sideways in the response", _WHOLE, **_QUIET),
+    Row("robot.base.response.turn_factor", "1", "factor of friction in turns", _WHOLE, **_QUIET),
+    Row("robot.base.response.centre_x", "m", "centre of mass ahead of the middle", _WHOLE, **_QUIET),
+    Row("robot.base.response.integral", "1", "integral action of the speed loops", _WHOLE, **_QUIET),
+    Row("robot.base.response.feed", "1", "torque for accelerations in the speed loops", _WHOLE, **_QUIET),
     # The calibration identifies the gains; here they only keep the other values unbiased.
-    Row("base.response.gain_{axis}", "1", "gain {axis} of the response"),
+    Row("base.response.gain_{axis}", "1", "gain {axis} of the response", told=("delay {axis}", "gain")),
 )
 _NOT_USED = "is not used"
 _AXES = (("x", "m"), ("y", "m"), ("yaw", "rad"))

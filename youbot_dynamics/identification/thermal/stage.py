@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,13 +182,29 @@ def _filled(table: Vector) -> Vector:
 
 
 STAGE = "thermal"
+_QUIET: dict[str, Any] = {"told": ("heat of the motor of {joint}",), "quiet": True}
 FINDINGS = Table(
-    Row("robot.arm.{joint}.motor.resistance", "Ohm", "winding resistance of {joint}"),
-    Row("robot.arm.{joint}.motor.torque_constant", "N m/A", "torque constant of {joint}"),
-    Row("robot.arm.{joint}.motor.winding_housing_resistance", "K/W", "thermal resistance, winding to housing, {joint}"),
-    Row("robot.arm.{joint}.motor.housing_ambient_resistance", "K/W", "thermal resistance, housing to air, {joint}"),
-    Row("robot.arm.{joint}.motor.winding_time_constant", "s", "time constant of the winding of {joint}"),
-    Row("robot.arm.{joint}.motor.housing_time_constant", "s", "time constant of the housing of {joint}"),
+    Row("robot.arm.{joint}.motor.resistance", "Ohm", "winding resistance of {joint}", told=("{joint}", "resistance")),
+    Row(
+        "robot.arm.{joint}.motor.torque_constant",
+        "N m/A",
+        "torque constant of {joint}",
+        told=("{joint}", "torque constant"),
+    ),
+    Row(
+        "robot.arm.{joint}.motor.winding_housing_resistance",
+        "K/W",
+        "thermal resistance, winding to housing, {joint}",
+        **_QUIET,
+    ),
+    Row(
+        "robot.arm.{joint}.motor.housing_ambient_resistance",
+        "K/W",
+        "thermal resistance, housing to air, {joint}",
+        **_QUIET,
+    ),
+    Row("robot.arm.{joint}.motor.winding_time_constant", "s", "time constant of the winding of {joint}", **_QUIET),
+    Row("robot.arm.{joint}.motor.housing_time_constant", "s", "time constant of the housing of {joint}", **_QUIET),
     Row("arm.{joint}.motor.heating", "K/(A2 s)", "heating of the winding of {joint}"),
     Row("arm.{joint}.motor.capacity_ratio", "1", "ratio of the heat capacities of {joint}"),
     Row("arm.{joint}.motor.winding_capacity", "J/K", "heat capacity of the winding of {joint}"),

@@ -23,13 +23,13 @@ const fill = (id, rows, empty, marked) => {
   byId(empty).hidden = rows.length > 0;
 };
 
-const drawPath = (path, pose) => {
+const drawPath = (path, pose, desired) => {
   const svg = byId("ground");
   const [grid, base] = svg.querySelectorAll("path");
   base.setAttribute("visibility", pose ? "visible" : "hidden");
   if (!pose) return;
-  const points = [...path, pose];
-  const xs = points.map((p) => p[0]), ys = points.map((p) => -p[1]);
+  const points = [...path, pose], all = [...points, ...desired];
+  const xs = all.map((p) => p[0]), ys = all.map((p) => -p[1]);
   const [left, right] = [Math.min(...xs), Math.max(...xs)], [top, low] = [Math.min(...ys), Math.max(...ys)];
   const size = Math.max(right - left, low - top, 1) + 0.8;
   const x0 = (left + right - size) / 2, y0 = (top + low - size) / 2;
@@ -39,9 +39,11 @@ const drawPath = (path, pose) => {
   for (let y = Math.ceil(y0 / step) * step; y < y0 + size; y += step) lines += `M${x0} ${y}h${size}`;
   svg.setAttribute("viewBox", `${x0} ${y0} ${size} ${size}`);
   grid.setAttribute("d", lines);
-  svg.querySelector("polyline").setAttribute("points", points.map((p) => `${p[0]},${-p[1]}`).join(" "));
+  [points, desired].forEach((line, k) => {
+    svg.querySelectorAll("polyline")[k].setAttribute("points", line.map((p) => `${p[0]},${-p[1]}`).join(" "));
+  });
   base.setAttribute("transform", `translate(${pose[0]} ${-pose[1]}) rotate(${(-180 / Math.PI) * pose[2]})`);
-  put("scale", `Seen from above, x to the right; grid of ${step} m.`);
+  put("scale", `Seen from above, x to the right; grid of ${step} m.${desired.length ? " Dashed: the desired path." : ""}`);
 };
 
 const drawErrors = (errors) => {
@@ -50,7 +52,7 @@ const drawErrors = (errors) => {
   byId("errors").querySelector("polyline").setAttribute("points", points.join(" "));
   if (errors.length) {
     const turned = Math.max(...errors.map((e) => Math.abs(e[2])));
-    put("largest", `Distance from the desired position; largest ${largest.toFixed(2)} mm, yaw ${turned.toFixed(2)} mrad.`);
+    put("largest", `Distance from the desired position, 0 to ${largest.toFixed(2)} mm, from 60 s ago until now; yaw up to ${turned.toFixed(2)} mrad.`);
   } else put("largest", "No trajectory ran in the last minute.");
 };
 
@@ -73,7 +75,7 @@ const show = (seen) => {
     item.textContent = text;
     return item;
   }));
-  drawPath(seen.path, seen.pose);
+  drawPath(seen.path, seen.pose, seen.desired);
   drawErrors(seen.errors);
   fill("verdicts", seen.driver, "no-driver", true);
   fill("temperatures", seen.temperatures, "no-heat");

@@ -1,0 +1,328 @@
+"""The short answer of an identification, for the terminal and the first screen of the report."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from youbot_dynamics.errors import printable, wrapped
+from youbot_dynamics.identification.delay.stage import EFFECTIVE
+from youbot_dynamics.identification.finding import Finding, asked
+from youbot_dynamics.identification.least_squares import Kind, Reason
+from youbot_dynamics.identification.reading import UNNAMED
+from youbot_dynamics.identification.result import Result, next_bringup
+from youbot_dynamics.identification.stages import STAGES
+from youbot_dynamics.report._words import Rows, brief, listed, rounded, shown
+
+_FIRST = ("delay", "body")  # stages with delays
+_FEW = 3  # more axes, wheels or joints are counted instead of named
+
+
+class Cell(NamedTuple):
+    """One number of a line, as texts."""
+
+    label: str  # its name within the line, "" for the first number
+    value: str
+    unit: str  # "" for none
+    interval: str  # such as "109.3 to 109.7", "" if it is unknown
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        value = " ".join(filter(None, (self.label, self.value, self.unit)))
+        return f"{value} ({self.interval})" if self.interval else value
+
+
+class Line(NamedTuple):
+    """The numbers of one axis, joint or other thing."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+class Block(NamedTuple):
+    """The lines of one stage; those of an arm, one for each joint, have a heading."""
+
+    title: str  # of the stage
+    heading: str  # of the lines, with the units that they have in common; "" for none
+    lines: tuple[Line, ...]
+
+
+class Refused(NamedTuple):
+    """What is not identified for one reason."""
+
+    names: str
+    why: str
+
+
+class Answer(NamedTuple):
+    """What was found and what was not."""
+
+    blocks: tuple[Block, ...]
+    refused: tuple[Refused, ...]
+    briefly: tuple[Refused, ...]  # the same with the kinds of the reasons, in a few words
+    without: str  # stages without a result, "" for none
+
+
+def answer(result: Result) -> Answer:
+    """Return what a result says in a few lines; the tables hold the rest.
+
+    A line has the numbers whose rows name it: the gain of a response is told beside the delay. Of a model that is used
+    as a whole, and of numbers that are beside the point, only a refusal is told.
+    """
+    told = [finding for finding in result.findings if finding.row.told]
+    told = [finding for finding in told if result.stage_of[finding.name] not in result.missing]
+    found = [finding for finding in told if finding.identified and not finding.row.quiet]
+    alike: dict[tuple[str, str], list[Finding]] = {}
+    for finding in sorted(found, key=lambda finding: result.stage_of[finding.name] not in _FIRST):
+        stage = result.stage_of[finding.name]
+        alike.setdefault(
+            (stage if STAGES[stage].of_arm else "", finding.row.told[0].format(**finding.row.cases)), []
+        ).append(finding)
+    lines: dict[str, list[Line]] = {}
+    for (_, name), findings in alike.items():
+        lines.setdefault(result.stage_of[findings[0].name], []).append(Line(name, _cells(findings)))
+    blocks = tuple(_block(stage, of_stage) for stage, of_stage in lines.items())
+    counted = {finding.name for stage in STAGES for finding in asked(result.of_stage(stage))}
+    missed = [finding for finding in told if finding.name in counted and not (finding.usable or finding.row.optional)]
+    refused, briefly = (tuple(_refused(missed, why)) for why in (attrgetter("text"), attrgetter("kind.in_words")))
+    return Answer(blocks, refused, briefly, _without(result))
+
+
+def line_of(finding: Finding) -> str:
+    """What the answer calls a number: the name of its line, and its own within that."""
+    return " ".join(part.format(**finding.row.cases) for part in finding.row.told)
+
+
+def _cells(findings: Sequence[Finding]) -> tuple[Cell, ...]:
+    """Numbers of a line; those of all wheels are one, and a gain without an interval comes last."""
+    if all("wheel" in finding.row.of for finding in findings):
+        return (_cell_of_wheels(findings),)
+    cells = [_cell(finding) for finding in findings]
+    gains = [finding.details["gain"] for finding in findings if "gain" in finding.details]
+    if gains and len(cells) == 1:
+        cells.append(Cell("gain", f"about {gains[0]:.3f}", "", ""))
+    return tuple(cells)
+
+
+def _cell_of_wheels(findings: Sequence[Finding]) -> Cell:
+    """Shares of all wheels in percent: one bound where they may all be zero."""
+    bounds = 100.0 * np.array([finding.estimate.interval for finding in findings])
+    if np.all((bounds[:, 0] <= 0.0) & (bounds[:, 1] >= 0.0)):
+        return Cell("", "0", "%", f"all within {np.max(np.abs(bounds)):.2g} %")
+    half = 0.5 * float(np.max(np.ptp(bounds, axis=1)))
+    values = (f"{one.row.of['wheel']} {rounded(100.0 * one.estimate.value, half, 1)}" for one in findings)
+    return Cell("", ", ".join(values), "%", f"+-{half:.2g} each")
+
+
+def _cell(finding: Finding) -> Cell:
+    value, low, high, unit = brief(finding.estimate)
+    interval = f"{low} to {high}" if low and high else ""
+    return Cell("".join(finding.row.told[1:]).format(**finding.row.cases), value, unit, interval)
+
+
+def _block(stage: str, lines: Sequence[Line]) -> Block:
+    """Lines of a stage; of the joints of an arm the units are in the heading, if all joints have the same."""
+    about = STAGES[stage]
+    if not about.of_arm:
+        return Block(about.title, "", tuple(_unit_once(line) for line in lines))
+    units = dict.fromkeys((cell.label, cell.unit) for line in lines for cell in line.cells)
+    if len(units) > len({label for label, _ in units}):
+        return Block(about.title, about.title, tuple(lines))
+    heading = f"{about.title}, {listed([f'{label} in {unit}' for label, unit in units])}"
+    bare = [line._replace(cells=tuple(cell._replace(unit="") for cell in line.cells)) for line in lines]
+    return Block(about.title, heading, tuple(bare))
+
+
+def _unit_once(line: Line) -> Line:
+    """The line with a unit that all of several numbers have behind its name."""
+    units = {cell.unit for cell in line.cells}
+    if len(line.cells) < 2 or len(units) > 1 or "" in units:
+        return line
+    return Line(f"{line.name} [{units.pop()}]", tuple(cell._replace(unit="") for cell in line.cells))
+
+
+def _refused(findings: Sequence[Finding], why: Callable[[Reason], str]) -> Iterator[Refused]:
+    """What is not identified, one entry for each reason as `why` tells it; of a whole the first reason."""
+    lines: dict[str, dict[str, dict[str, str]]] = {}
+    seen = set[tuple[str, str]]()
+    for finding in findings:
+        row, reason = finding.row, finding.estimate.reason
+        words = row.words if row.told[1:] else row.told[0]
+        key, case = next(((key, case) for key, case in row.cases.items() if f"{{{key}}}" in words), ("", ""))
+        if reason is not None and reason.kind is not Kind.NOT_OF_THE_ROBOT and (words, case) not in seen:
+            seen.add((words, case))
+            lines.setdefault(why(reason), {}).setdefault(words, {})[case] = key
+    for text, of_reason in lines.items():
+        yield Refused(", ".join(_named(line, cases) for line, cases in of_reason.items()), text)
+
+
+def _named(line: str, cases: dict[str, str]) -> str:
+    """A line of several axes, wheels or joints, given as case -> key, by one name."""
+    keys = {key: [case for case, of in cases.items() if of == key] for key in cases.values()}
+    return line.format(**{key: listed(of) if len(of) <= _FEW else f"{len(of)} {key}s" for key, of in keys.items()})
+
+
+def _without(result: Result) -> str:
+    """The stages without a result, by part of the robot: "geometry and friction of the base, motors of the arm"."""
+    parts, missing = [], set(result.missing)
+    if any(finding.identified for finding in result.of(EFFECTIVE)):  # in another stage
+        missing.discard("delay")
+    for part in ("base", "arm"):
+        whats = [about.what for stage, about in STAGES.items() if about.part == part and stage in missing]
+        every = len(whats) == sum(about.part == part for about in STAGES.values())
+        parts += [f"all of the {part}" if every else f"{listed(whats)} of the {part}"] if whats else []
+    return ", ".join(parts)
+
+
+class NextStep(NamedTuple):
+    """What to do with a result."""
+
+    words: str  # such as "Drive with these values:"
+    command: str
+    at_once: bool = False  # whether the command needs nothing else before or beside it
+
+
+def next_step(result: Result, result_file: str, robot: str = "--robot real") -> NextStep:
+    """What to do with a result that is in `result_file`, for the `robot` of these options."""
+    values, of_robot = result.parameters(), robot.split(" ", 2)[2:]
+    if result.robot_id == UNNAMED:
+        again = ["--robot-file", "my_robot.yaml", "--out", str(Path(result_file).parent), "--overwrite"]
+        words = "describe this base in six lines of my_robot.yaml (docs/new_robot.md), and identify it again:"
+        return NextStep(words, shlex.join(["youbot", "identify", *(source.path for source in result.sources), *again]))
+    if len(values) > 1:  # more than the robot's name
+        mock = " (--robot mock for the simulated robot)" if robot.startswith("--robot real") else ""
+        words, command = f"drive with these values{mock}", next_bringup(robot, result_file)
+        delays = result.of(EFFECTIVE)
+        lacking = [finding.row.cases["axis"] for finding in delays if not finding.usable]
+        if 0 < len(lacking) < len(delays) and not result.parameters_of("base.response"):
+            words += f"; {listed(lacking)}, whose delay is unknown, will use the mean of the others or a configured one"
+            return NextStep(f"{words}:", command)
+        return NextStep(f"{words}:", command, at_once=True)
+    if result.requested and {"arm_friction", "thermal"}.issuperset(result.requested):
+        words = "move the arm with this command, with youbot record in a second terminal:"
+        return NextStep(words, " ".join(["youbot play arm_excitation", *of_robot]))
+    words = "drive every axis with this command, with youbot record in a second terminal:"
+    return NextStep(words, " ".join(["youbot play excitation", *of_robot]))
+
+
+_MOST_LINES, _WIDTH = 12, 80  # of a short answer: lines of so many characters
+_MOST_WARNINGS, _FEW_WARNINGS, _INDENT = 3, 2, 2  # warnings; those of two lines, of which the second is indented
+_WORD = re.compile(r"(?:--\S+ )?(?:'[^']*'|[^\s'])+")  # of a command: an option and its value stay together
+
+
+def told(result: Result, width: int, result_file: str = "", robot: str = "", verbose: bool = False) -> list[str]:
+    """Return lines of text: warnings, what was found, what was not, for what it is enough, and the next step.
+
+    A warning is one line, and two if there are few. Of more than twelve lines, reasons are told in a few words, and
+    then the numbers of the last stages are only counted.
+
+    Args:
+        result: what was found.
+        width: of a line [characters]; a narrower one than 80 may need more lines.
+        result_file: path of the result, for the next step; "" to tell none.
+        robot: options of that command which name the robot.
+        verbose: whether nothing is shortened.
+    """
+    said, wrap = answer(result), partial(wrapped, width=width)
+    first, last, warnings = list[str](), list[str](), _warnings(result)
+    room = (2 if len(warnings) <= _FEW_WARNINGS else 1) * width - _INDENT  # [characters]
+    for text in warnings if verbose else warnings[:_MOST_WARNINGS]:
+        first += wrap(text if verbose else textwrap.shorten(text, room, placeholder=" ... (--verbose)"))
+    if len(warnings) > _MOST_WARNINGS and not verbose:
+        first += wrap(f"and {len(warnings) - _MOST_WARNINGS} more (--verbose)")
+    if result.sources and result.enough_for and said.blocks and not result.warnings:
+        last += wrap(result.enough_for)
+    if result_file:
+        last += _step_lines(next_step(result, result_file, robot), width)
+    most = sys.maxsize if verbose else max(_MOST_LINES, _MOST_LINES * _WIDTH // width) - len(first) - len(last)
+    return [*first, *_lines(said, wrap, width, most), *last]
+
+
+def _warnings(result: Result) -> list[str]:
+    """What may make a result wrong: warnings about the data, and recordings that are damaged or could not be read."""
+    lost = (f"{Path(source.path).name}: {source.lost}" for source in result.sources if source.lost)
+    skipped = (f"{Path(one.path).name} was skipped: {one.reason}" for one in result.skipped)
+    return [f"warning: {printable(text)}" for text in (*result.warnings, *lost, *skipped)]
+
+
+def _step_lines(following: NextStep, width: int) -> list[str]:
+    """The next step; a command that is too long for a line is continued as a shell reads it."""
+    lines, line = ([], "next:") if following.at_once else (wrapped(f"next: {following.words}", width), " ")
+    for word in _WORD.findall(printable(following.command)):
+        if len(line) + len(word) + 3 > width and line.strip():
+            lines.append(f"{line} \\")
+            line = "   "
+        line += f" {word}"
+    return [*lines, line]
+
+
+def _lines(said: Answer, wrap: Callable[[str], list[str]], width: int, most: int) -> list[str]:
+    """An answer in lines of a width, at most `most` as far as possible."""
+    blocks = [_text(block, wrap, width) for block in said.blocks]
+    missed = [wrap(f"not identified: {one.names} ({one.why})") for one in said.refused]
+    without = wrap(f"no result: {said.without} (why: --verbose)") if said.without else []
+
+    def lines() -> list[str]:
+        return [*chain(*blocks, *missed), *without]
+
+    if len(lines()) > most:
+        missed = [wrap(f"not identified: {one.names} ({one.why})") for one in said.briefly]
+    for k in range(len(blocks) - 1, 0, -1):
+        if len(lines()) > most and len(blocks[k]) > 1:
+            count = sum(len(line.cells) for line in said.blocks[k].lines)
+            blocks[k] = wrap(f"{said.blocks[k].title}: {count} values identified (which: --verbose)")
+    longest = max(blocks, key=len, default=[])
+    if 0 < (excess := len(lines()) - most) < len(longest) - 2:
+        longest[-excess - 1 :] = [f"and {excess + 1} more (which: --verbose)"]
+    return lines()
+
+
+def _text(block: Block, wrap: Callable[[str], list[str]], width: int) -> list[str]:
+    """A block as lines of text with its numbers in columns, or below each other where these do not fit."""
+    names = max(len(line.name) for line in block.lines)
+    count = max(len(line.cells) for line in block.lines)
+    columns = [max(len(cell.text) for line in block.lines for cell in line.cells[k : k + 1]) for k in range(count)]
+    text = wrap(f"{block.heading}:") if block.heading else []
+    fits = names + sum(columns) + 2 * count <= width
+    for line in block.lines:
+        text.append(line.name.ljust(names))
+        for cell, size in zip(line.cells, columns, strict=False):
+            if not fits and len(text[-1]) + 2 + len(cell.text) > width:
+                text.append("")
+            text[-1] += f"  {cell.text.ljust(size if fits else 0)}"
+    return [part for line in text for part in (wrap(line) if len(line.rstrip()) > width else [line.rstrip()])]
+
+
+def verdict_tables(result: Result) -> list[tuple[str, Rows]]:
+    """Title and table of each stage with a result: value, interval and verdict.
+
+    Of a stage with robot parameters only these are shown, with one delay per axis; the report holds the rest.
+    """
+    tables, columns = [], ("parameter", "value", result.interval_is, "unit", "verdict")
+    for stage in dict.fromkeys(result.stage_of.values()):
+        if stage not in result.missing:
+            findings = result.of_stage(stage)
+            more = len(findings) - len(asked(findings))
+            remarks = [STAGES[stage].remark, f"{more} more findings: see the report" if more else ""]
+            rows = [_row(finding) for finding in asked(findings)]
+            tables.append((STAGES[stage].title, Rows(columns, rows, "; ".join(filter(None, remarks)))))
+    return tables
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    text, verdict = shown(finding.estimate), finding.estimate.verdict
+    interval = f"{text.low} to {text.high}" if text.low and text.high else "-"
+    if finding.part_of and not finding.identified:
+        verdict = f"used as part of {finding.part_of}; on its own {verdict}"
+    return finding.name, text.value or "-", interval, text.unit, verdict
