@@ -363,21 +363,20 @@ def _motion_time_for_receive_clock(states: JointSeries | TwistSeries | PoseSerie
 
 
 def text_signals(log: TextLog) -> MotionSignals:
-    """Command and motion of the channels of a text log; speeds take precedence over positions.
+    """Command and motion of the channels of a text log: speeds, else positions, else those of joints of these names.
 
     Raises:
         RecordingError: no channel has both a command and a motion.
     """
-    both = [name for name in log.command if name in log.measured or name in log.measured_position]
+    speed = {**log.joints.get("velocity", {}), **log.measured}
+    place = {**log.joints.get("position", {}), **log.measured_position}
+    both = [name for name in log.command if name in speed or name in place]
     if not both:
-        raise RecordingError(
-            f"{log.path}",
-            got=f"commands {', '.join(log.command) or 'none'}, motions {', '.join(log.measured) or 'none'}",
-            expected="a channel with both",
-            remedy="name them in --columns as command.NAME and measured.NAME",
-        )
-    speeds = all(name in log.measured for name in both)
-    motion = [log.measured[n] if speeds else log.measured_position.get(n, np.full(len(log.time), np.nan)) for n in both]
+        got = f"commands {', '.join(log.command) or 'none'}, motions {', '.join({**speed, **place}) or 'none'}"
+        remedy = "name them in --columns as command.NAME and measured.NAME"
+        raise RecordingError(f"{log.path}", got=got, expected="a channel with both", remedy=remedy)
+    speeds = all(name in log.measured for name in both) or not any(name in place for name in both)
+    motion = [speed[name] if speeds else place.get(name, np.full(len(log.time), np.nan)) for name in both]
     return MotionSignals(
         channels=tuple(both),
         units=("1",) * len(both),

@@ -20,7 +20,7 @@ class About(NamedTuple):
 
     title: str  # what it identifies
     remark: str = ""  # remark that applies to all its numbers
-    of_arm: bool = False  # whether it needs an arm
+    of: str = ""  # part of the robot that it needs: "arm", "base" or its "wheels"
 
 
 _DELAY = (
@@ -34,14 +34,14 @@ _BODY = (
 _SCALED = "all values scale with the torque constant of the efforts; the intervals do not include its error"
 # Each phase uses the results of the phases before it; the stages of one phase read a recording together.
 PHASES = (
-    {"calibration": About("geometry of the base")},
+    {"calibration": About("geometry of the base", of="wheels")},
     {"delay": About("delays of the base", _DELAY)},
-    {"body": About("limits of the base, and its response without wheel states", _BODY)},
-    {"response": About("response of the base")},
+    {"body": About("limits of the base, and its response without wheel states", _BODY, of="base")},
+    {"response": About("response of the base", of="wheels")},
     {
-        "base_friction": About("friction of the base", _SCALED),
-        "arm_friction": About("friction of the arm", of_arm=True),
-        "thermal": About("motors of the arm", of_arm=True),
+        "base_friction": About("friction of the base", _SCALED, of="wheels"),
+        "arm_friction": About("friction of the arm", of="arm"),
+        "thermal": About("motors of the arm", of="arm"),
     },
 )
 STAGES = {stage: about for phase in PHASES for stage, about in phase.items()}

@@ -147,11 +147,13 @@ def write_outputs(
     text = identification_page(title, identification, comparisons, {**provenance, **versions()}, truth, used, robot)
     try:
         with written_together(folder, ("exports",)) as draft:
-            write_result(draft, result, "" if result.robot_id == UNNAMED else next_bringup(robot, used))
-            if result.robot_id != UNNAMED:
+            write_result(draft, result, "" if result.robot_id in UNNAMED else next_bringup(robot, used))
+            if result.robot_id not in UNNAMED:
                 write_robot(draft, result, identification.robot)
             export_all(draft, result, identification.robot, identification.products, identified_mjcf)
             write_atomically(draft / "report.html", text)
+        if result.robot_id in UNNAMED:  # that of an earlier result is of another robot
+            (folder / "robot.yaml").unlink(missing_ok=True)
     except OSError as problem:
         raise RecordingError(
             f"output folder {folder}",
@@ -418,9 +420,9 @@ def _number(warnings: Sequence[str]) -> str:
 def _next(result: Result, result_file: str, robot: str) -> tuple[str, str]:
     """Return the next step in words, and its command."""
     values, of_robot = result.parameters(), robot.split(" ", 2)[2:]
-    if result.robot_id == UNNAMED:
+    if result.robot_id in UNNAMED:
         again = ["--robot-file", "my_robot.yaml", "--out", str(Path(result_file).parent), "--overwrite"]
-        words = "Describe this base in six lines of my_robot.yaml (docs/new_robot.md), and identify it again:"
+        words = "Describe this robot in six lines of my_robot.yaml (docs/new_robot.md), and identify it again:"
         return words, shlex.join(["youbot", "identify", *(source.path for source in result.sources), *again])
     if len(values) > 1:  # more than the robot's name
         command = next_bringup(robot, result_file)

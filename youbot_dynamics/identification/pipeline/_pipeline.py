@@ -23,7 +23,7 @@ from youbot_dynamics.identification.pipeline._extraction import (
     expand,
     named_error,
 )
-from youbot_dynamics.identification.reading import UNNAMED, Opened, Options, Source
+from youbot_dynamics.identification.reading import UNNAMED, Described, Opened, Options, Source, described, robot_of
 from youbot_dynamics.identification.result import Result, Skipped, within_ranges
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import PHASES, STAGES, Taken, chosen_stages, stage_of
@@ -93,19 +93,16 @@ def identify(
     """
     options = Options() if options is None else options
     only = chosen_stages("only", only if isinstance(only, str) else ",".join(only))
-    requested = only or tuple(name for name, about in STAGES.items() if robot.has_arm or not about.of_arm)
-    if of_arm := [name for name in requested if STAGES[name].of_arm and not robot.has_arm]:
-        got, remedy = (
-            f"robot '{robot.robot_id}', which has none",
-            "describe its arm in its robot file: docs/new_robot.md",
-        )
-        raise IdentificationError(", ".join(of_arm), got=got, expected="a robot with an arm", remedy=remedy)
     try:
         files = expand([Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)])
     except TypeError:
         raise RecordingError("recordings", got=excerpt(paths), expected="a list of paths") from None
     if not files:
         raise RecordingError("recordings", got="none", expected="one or more")
+    logs = [described(file, options.columns, options.rate, robot) for file in files]
+    robot = robot_of(logs, robot)
+    requested = only or _with_data(robot, logs)
+    _check_parts(requested, robot)
     here = worker if isinstance(worker, HereWorker) else HereWorker()
     work = worker or here
 
@@ -133,7 +130,7 @@ def identify(
         if not sound:
             raise next(data.broken for data in extracts if data.broken is not None)
         if not extracted and robot.is_youbot and all(data.unknown for data in extracts if data.broken is None):
-            named = replace(robot, robot_id=UNNAMED)
+            named = replace(robot, robot_id=UNNAMED[0])
         extracted += extracts
         for name in wanted:
             progress(f"fitting {name}")
@@ -156,6 +153,56 @@ def identify(
     warnings += tuple(warning for stage in stages for warning in stage.warnings)
     result = replace(result, warnings=warnings)
     return Identification(result, tuple(stages), drives, notes, warnings, named)
+
+
+_SIGNALS = {  # stage -> roles of which a text log has one if the stage can find anything
+    "delay": {"command", "command_position"},
+    "body": {"command", "command_position"},
+    "arm_friction": {"effort", "current"},
+    "thermal": {"voltage", "temperature", "housing"},
+}
+
+
+def _parts(robot: Robot) -> set[str]:
+    """Parts of a robot that stages may need, see `About`; an unnamed one has no wheels that are known."""
+    has = {"arm": robot.has_arm, "base": robot.has_base, "wheels": robot.has_base and robot.robot_id not in UNNAMED}
+    return {"", *(part for part, there in has.items() if there)}
+
+
+def _with_data(robot: Robot, logs: Sequence[Described | None]) -> tuple[str, ...]:
+    """Stages of the parts that a robot has; of one without known wheels, those of which the logs have signals.
+
+    Raises:
+        RecordingError: text logs without signals of any stage.
+    """
+    parts, roles = _parts(robot), {role for log in logs if log is not None for role in log.roles}
+    names = tuple(name for name, about in STAGES.items() if about.of in parts)
+    if "wheels" in parts:
+        return names
+    found = tuple(name for name in names if roles & _SIGNALS[name] or (None in logs and STAGES[name].of))
+    if not found:
+        raise RecordingError(
+            "the columns of the recordings" if roles else "the recordings",
+            got=", ".join(sorted(roles)) or "a robot without base and arm",
+            expected="command with a motion for a delay, or position with effort for friction",
+            remedy="name these columns with --columns",
+        )
+    return found
+
+
+def _check_parts(requested: Sequence[str], robot: Robot) -> None:
+    """Refuse a stage of a part that the robot lacks.
+
+    Raises:
+        IdentificationError: it names stages, robot and part.
+    """
+    parts = _parts(robot)
+    for part in ("arm", "wheels", "base"):
+        if lacking := [name for name in requested if STAGES[name].of == part and part not in parts]:
+            got = f"robot '{robot.robot_id}', which has none that is known"
+            remedy = "describe it in its robot file (docs/new_robot.md), and name its joints as this does"
+            expected = f"a robot with {'an arm' if part == 'arm' else 'a base' if part == 'base' else part}"
+            raise IdentificationError(", ".join(lacking), got=got, expected=expected, remedy=remedy)
 
 
 def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:
@@ -343,11 +390,14 @@ def _paths(
     """
     drives: dict[str, RecordedPath] = {}
     notes: list[str] = []
-    if len(files) > _MOST_PATHS or options.columns:
+    if len(files) > _MOST_PATHS:
         return drives, notes
     for number, file in files.items():
         try:
-            recording, signals = reopen(number).bag(), None
+            opened, signals = reopen(number), None
+            if opened.log is not None:
+                continue
+            recording = opened.bag()
             signals = base_signals(recording, robot, options.topics)
             path = comparison.recorded_path(recording, signals, options.topics)
         except FAILURES as problem:

@@ -241,12 +241,16 @@ def _of_units(states: JointSeries, position_sign: Vector, velocity_sign: Vector)
 
 
 def excess_of_angles(thing: str, position: ArrayLike, robot: Robot) -> float:
-    """Largest excess of arm angles (s, n) [rad] over the limits of their joints [rad]; `thing` names them in the error.
+    """Largest excess of arm angles (s, n) [rad] over the limits of their joints [rad], 0 where these are unknown.
+
+    `thing` names them in the error.
 
     Raises:
         RecordingError: angles that cannot be radians.
     """
-    limits = robot.arm.model().tree.limits
+    if not robot.arm.urdf:
+        return 0.0
+    limits = robot.arm.tree().limits
     beyond = angles_beyond(position, [limit.lower for limit in limits], [limit.upper for limit in limits])
     if beyond > _NO_RADIANS:
         raise RecordingError(

@@ -1,0 +1,182 @@
+"""Columns of a text log, proposed from the names in its header."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.recording._columns import AXES, UNITS, Column
+from youbot_dynamics.recording._lines import FORMATS, HEADER_LINES, LONGEST_LINE, encoding_of, fields_of, is_value
+from youbot_dynamics.recording._names import Meaning, is_base, meaning_of, one_joint
+
+_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log")
+_START = 1_000_000  # bytes that tell the encoding
+_ANY_TIME = Column(0, "time", "", 1.0)
+_MOST_LISTED = 8  # columns that are not used
+_FIRST = ", such as time,position.joint,effort.joint or time:ms,command.x,measured.x"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What the names in the header of a text log say."""
+
+    columns: str  # description of the columns, as `read_text_log` takes it
+    told: str  # one line for the reader: each column with its role and unit
+
+
+def is_text_log(path: Path) -> bool:
+    """Whether a file is a text log by its name."""
+    return path.suffix.lower() in _SUFFIXES and path.is_file()
+
+
+def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0) -> Proposal:
+    """Columns of a text log by the names in its header.
+
+    Args:
+        path: the file.
+        joints: names of the robot's joints, in their order; numbered joints of another name are these if there are as
+            many. Empty for those of the file.
+        rate: lines a second [Hz] of a log without a column with the time; 0 for one with it.
+
+    Raises:
+        RecordingError: no header, no time, nothing that the names tell, two columns of one meaning, or a motion or
+            command that may be another; with what may be given as `--columns`.
+    """
+    names, first = _header(path)
+    base = is_base(names)
+    meanings = _own_joints([meaning_of(name, base) for name in names], joints)
+    meanings = _one_command(_one_time(meanings, first))
+    if rate > 0.0:
+        meanings = [Meaning() if one.role == "time" else one for one in meanings]
+    guesses = [name for name, one in zip(names, meanings, strict=True) if one.guess]
+    described = [_described(replace(one, role=one.role or one.guess)) for one in meanings]
+    seen: dict[str, str] = {}
+    twice: list[tuple[str, str, str]] = []
+    for k, (name, one) in enumerate(zip(names, meanings, strict=True)):
+        key = f"{one.role}.{one.channel}"
+        if one.role and one.role != "time" and key in seen:
+            twice.append((key, seen[key], name))
+            described[k] = "_"
+        seen.setdefault(key, name)
+    columns = ",".join(described).rstrip(",_")
+    unclear = "; ".join(f"{name!r} ({one.why})" for name, one in zip(names, meanings, strict=True) if one.why)
+    if twice:
+        (key, former, other), *_ = twice
+        remedy = f"choose with --columns '{columns}', where _ skips a column"
+        raise RecordingError(f"{path}", got=f"{former!r} and {other!r}, both {key}", expected="one", remedy=remedy)
+    if not (rate > 0.0 or any(one.role == "time" for one in meanings)):
+        remedy = "add --rate HZ, its lines a second, or name the time in --columns"
+        raise RecordingError(f"{path}", got=f"no time among the columns {_some(names)}", remedy=remedy)
+    if all(one.role in ("", "time") for one in meanings):
+        raise RecordingError(
+            f"{path}",
+            got=f"columns {_some(names)}, whose names do not tell what they are",
+            expected=unclear or "names such as q1, joint1_torque or cmd_vx",
+            remedy=f"give --columns in file order, with _ for those not to read{_FIRST}",
+        )
+    if guesses:
+        remedy = f"choose with --columns '{columns}', where _ skips a column"
+        raise RecordingError(f"{path}", got=f"columns of more than one meaning: {unclear}", remedy=remedy)
+    unused = [name for name, one in zip(names, meanings, strict=True) if not (one.role or one.why)]
+    told = f"{path.name}: {'; '.join(_groups(names, meanings))}, as its header says"
+    told += f"; unclear: {unclear}" if unclear else ""
+    told += f"; not used: {_some(unused)}" if unused else ""
+    return Proposal(columns, f"{told}; to read it otherwise, change --columns '{columns}'")
+
+
+def _groups(names: Sequence[str], meanings: Sequence[Meaning]) -> list[str]:
+    """Names of the columns of each role and unit, such as "q1, q2 = position [rad] of joint_1, joint_2"."""
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for name, one in zip(names, meanings, strict=True):
+        if one.role:
+            groups.setdefault((one.role, _unit(one)), []).append((name, one.channel))
+    texts = []
+    for (role, unit), columns in groups.items():
+        of = ", ".join(channel for _, channel in columns if channel)
+        texts.append(f"{', '.join(name for name, _ in columns)} = {role}{unit}{of and f' of {of}'}")
+    return texts
+
+
+def _header(path: Path) -> tuple[list[str], list[str]]:
+    """Names of the columns of a file, and its first entries.
+
+    Raises:
+        RecordingError: no numbers, or no names above them.
+    """
+    try:
+        with path.open("rb") as file:
+            encoding = encoding_of(file.read(_START).rsplit(b"\n", 1)[0])
+        with path.open(encoding=encoding) as file:
+            lines = [
+                line for line in islice(iter(lambda: file.readline(LONGEST_LINE), ""), HEADER_LINES) if line.strip()
+            ]
+    except OSError as problem:
+        raise RecordingError(str(path), got=str(problem.strerror), expected="a text log that can be read") from None
+    for k, line in enumerate(lines):
+        rows = [fields_of(line, *form) for form in FORMATS]
+        row = max(rows, key=lambda fields: sum(map(_is_entry, fields)))
+        entries = sum(map(_is_entry, row))
+        if entries > 1 and 2 * entries >= sum(map(bool, row)):
+            delimiter = FORMATS[rows.index(row)][0]
+            names = fields_of(lines[k - 1].lstrip("#% "), delimiter) if k else []
+            if len(names) not in (len(row), len(row) - 1) or any(map(_is_entry, names)):
+                remedy = f"give --columns in file order{_FIRST}"
+                raise RecordingError(f"{path}", got="no header with a name of each column", remedy=remedy)
+            return names, row
+    remedy = "check the file, or give --columns"
+    raise RecordingError(f"{path}", got="no line of numbers", expected="a text log with numbers", remedy=remedy)
+
+
+def _is_entry(field: str) -> bool:
+    return bool(field) and is_value(field, _ANY_TIME)
+
+
+def _own_joints(meanings: Sequence[Meaning], joints: Sequence[str]) -> list[Meaning]:
+    """The meanings with the names of the robot's joints."""
+    found = list(dict.fromkeys(one.channel for one in meanings if one.channel and one.channel not in AXES))
+    names = one_joint(found)
+    found = list(dict.fromkeys(names.get(name, name) for name in found))
+    if joints and len(found) == len(joints) and not {*found} & {*joints}:
+        own = dict(zip(sorted(found, key=lambda name: (len(name), name)), joints, strict=True))
+        names = {**own, **{name: own[one] for name, one in names.items()}}
+    return [replace(one, channel=names.get(one.channel, one.channel)) for one in meanings]
+
+
+def _one_time(meanings: Sequence[Meaning], first: Sequence[str]) -> list[Meaning]:
+    """The meanings with the first time alone, or with both of seconds and nanoseconds, of a date and a time of day."""
+    times = [k for k, one in enumerate(meanings) if one.role == "time"]
+    parted = [k for k in times if meanings[k].unit == "ns"] if len(times) == 2 else []
+    dated = len(times) == 2 and all(
+        len(first[k]) in range(8, 19) and ("-" in first[k]) != (":" in first[k]) for k in times
+    )
+    kept = times if len(parted) == 1 or dated else times[:1]
+    return [one if k in kept or one.role != "time" else Meaning() for k, one in enumerate(meanings)]
+
+
+def _one_command(meanings: Sequence[Meaning]) -> list[Meaning]:
+    """The meanings without commanded speeds of joints whose commanded positions are there."""
+    placed = {one.channel for one in meanings if one.role == "command_position"}
+    return [Meaning() if one.role == "command" and one.channel in placed else one for one in meanings]
+
+
+def _described(one: Meaning) -> str:
+    if not one.role:
+        return "_"
+    name = f"{one.role}.{one.channel}" if one.channel else one.role
+    return f"{name}:{one.unit}" if one.unit else name
+
+
+def _unit(one: Meaning) -> str:
+    """Unit of a column, also where it is that of SI."""
+    of = Column(0, one.role, one.channel, 1.0).quantities[:1]
+    own = next((unit for unit, (quantity, factor) in UNITS.items() if (quantity,) == of and factor == 1.0), "")
+    unit = one.unit or ("s" if one.role == "time" else own)
+    return f" [{unit}]" if unit else ""
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return f"{', '.join(names[:_MOST_LISTED])}{more}"
