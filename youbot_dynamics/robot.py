@@ -36,7 +36,8 @@ _ARM_JOINTS, _JOINT, _URDF = f"{PREFIX}.driver.arm_joints", f"{PREFIX}.arm.joint
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _WRAPPER = "a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp"
 ARM_FACTS = (f"{PREFIX}.arm.", f"{PREFIX}.driver.arm_", f"{PREFIX}.driver.motor_")  # begin the names of an arm's facts
-BASE_FACTS = (f"{PREFIX}.base.", f"{PREFIX}.driver.wheel_")  # those of a base
+_OF_WHEELS = ("wheel_", "half_", "drive_", "position_", "velocity_", "command_", "array_", "stamped_")
+BASE_FACTS = (f"{PREFIX}.base.", *(f"{PREFIX}.driver.{name}" for name in _OF_WHEELS))  # those of a base
 _ROOT, _TIP = f"{PREFIX}.arm.root_link", f"{PREFIX}.arm.tip_link"
 _ROTOR = "motor.rotor_inertia"
 _ID, _YOUBOT = f"{PREFIX}.robot_id", "youbot"
@@ -231,7 +232,7 @@ def robot_table(given: Mapping[str, Any] | None = None, own: Mapping[str, Any] |
             name = f"{_JOINT}_{k + 1}{leaf}"
             if same_arm and name in values:
                 defaults[name] = values[name]
-            elif name in given:
+            elif name in given and not is_unknown(given[name]):
                 defaults[name] = Parameter(name, values[f"{_JOINT}_1{leaf}"], **metadata).check(given[name])
             else:
                 defaults[name] = 0.0 if leaf.endswith(_ROTOR) else math.nan
@@ -437,7 +438,7 @@ def assumptions(robot_file: Path | str | None, params_file: Path | None = None, 
     if not robot.has_arm:
         unasked += ARM_FACTS
     elif not robot.has_base or f"{base}geometry.wheel_radius" in values:  # an arm, of whose base nothing is said
-        unasked += (base, driver)
+        unasked += BASE_FACTS
     unknown = dict.fromkeys(name.split(".")[3] for name, value in values.items() if is_unknown(value))
     table = facts_of(Robot, PREFIX, len(robot.arm.joints))
     identified = {name for name, _, about in table if about["source"].startswith(NEUTRAL)}

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from command_line import exit_code
 
-
 JOINTS = ((0.45, 0.30, 0.08, 1.2), (0.9, 0.5, 0.2, 4.0), (0.2, 0.1, 0.05, 0.8))  # Coulomb, viscous, inertia, weight
 AMPERE = (5.0, 4.0, 2.5)  # [N m/A] at each joint
 PERIOD = 0.01
@@ -79,8 +78,7 @@ def check_friction(found: dict[str, dict], joints: int) -> None:
 
 def check_no_youbot(said: str) -> None:
     """Nothing speaks of a youBot but the names of program and package."""
-    for name in ("youbot_dynamics", "youbot identify", "youbot play", "youbot record"):
-        said = said.replace(name, "")
+    said = re.sub(r"youbot_dynamics|\byoubot (identify|play|record|warm-up)\b", "", said)
     assert "youbot" not in said.lower()
     assert "wheel_joint" not in said and "arm_joint" not in said
 
@@ -95,7 +93,7 @@ def test_one_joint_in_the_units_of_its_header(tmp_path: Path, capsys, in_degrees
     found, said = identified(write(tmp_path / "log.csv", columns), capsys)
     check_friction(found, 1)
     check_no_youbot(said)
-    told = "q1 = position [rad] of joint_1" if not in_degrees else "Angle [deg] = position [deg] of joint"
+    told = "Angle [deg] = position.joint:deg" if in_degrees else "q1 = position.joint_1"
     assert told in said and said.index(told) < said.index("wrote ")
     assert not (tmp_path / "found" / "robot.yaml").exists()
 
@@ -143,7 +141,7 @@ def test_the_constants_of_a_robot_file_convert_currents(tmp_path: Path, capsys) 
     log = write(tmp_path / "log.csv", columns)
     found, said = identified(log, capsys, "--robot-file", tmp_path / "bench.yaml")
     check_friction(found, 1)
-    assert "q1 = position [rad] of elbow" in said
+    assert "q1 = position.elbow" in said
 
 
 def test_a_base_of_which_only_commands_and_speeds_are_logged(tmp_path: Path, capsys) -> None:
@@ -182,7 +180,7 @@ def test_a_log_that_determines_nothing_says_what_is_needed(tmp_path: Path, capsy
     )
     assert exit_code("identify", log, "--out", tmp_path / "found", "--only", "thermal") == 1
     said = capsys.readouterr().err
-    assert "temp_housing = housing [degC]" in said and "no torque constant and gear ratio of any motor" in said
+    assert "temp_housing = housing.joint" in said and "no torque constant and gear ratio of any motor" in said
 
 
 def test_joints_of_the_youbot_are_those_of_a_youbot(tmp_path: Path, capsys) -> None:
@@ -191,3 +189,12 @@ def test_joints_of_the_youbot_are_those_of_a_youbot(tmp_path: Path, capsys) -> N
     columns = {"t": time, "arm_joint_1_pos": position, "arm_joint_1_torque": torque_of(time, position)}
     assert exit_code("identify", write(tmp_path / "log.csv", columns), "--out", tmp_path / "found") == 3
     assert json.loads((tmp_path / "found" / "result.json").read_text())["robot_id"] == "youbot"
+
+
+def test_a_joint_without_efforts_costs_the_others_nothing(tmp_path: Path, capsys) -> None:
+    time = np.arange(0.0, 60.0, PERIOD)
+    columns = {"t": time, "q1": path_of(time), "q2": path_of(time, 1), "tau1": torque_of(time, path_of(time))}
+    found, _ = identified(write(tmp_path / "log.csv", columns), capsys)
+    check_friction(found, 1)
+    verdict = found["robot.arm.joint_2.friction.coulomb"]["verdict"]
+    assert "every effort of this joint is exactly 0 or missing" in verdict

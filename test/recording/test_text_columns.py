@@ -40,8 +40,8 @@ def log_of(folder: Path, header: str, *lines: str) -> Path:
             "time,_,current.joint:mA,velocity.joint:deg/s,temperature.joint",
         ),
         (
-            "timestamp,target_q_0,target_qd_0,actual_q_0,actual_current_0",
-            "time,command_position.joint_0,_,position.joint_0,current.joint_0:A",
+            "timestamp,target_q_0,actual_q_0,actual_current_0",
+            "time,command_position.joint_0,position.joint_0,current.joint_0:A",
         ),
         ("__time,/joint_states/position[0],/joint_states/effort[0]", "time,position.joint_0,effort.joint_0"),
         (
@@ -49,25 +49,32 @@ def log_of(folder: Path, header: str, *lines: str) -> Path:
             "time,time:ns,command.x,measured.x,measured.yaw",
         ),
         ("time,position.elbow:deg,command_held.x", "time,position.elbow:deg,command_held.x"),
-        ("t,current_position,T_motor,i,u", "time,position.joint"),
+        ("datetime,current_position,T_motor,i,u", "time,position.joint"),
     ],
 )
 def test_names_that_people_use_tell_the_columns(tmp_path: Path, header: str, columns: str) -> None:
     proposal = propose_columns(log_of(tmp_path, header))
-    assert proposal.columns == columns
+    assert proposal.description == columns
     assert f"--columns '{columns}'" in proposal.told and "\n" not in proposal.told
+
+
+def test_units_in_a_line_of_their_own_and_words_of_another_language_are_understood(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "t,q,tau", "s,deg,mNm", "0,1,2", "1,2,3")
+    assert propose_columns(log).description == "time,position.joint:deg,effort.joint:mNm"
+    log = log_of(tmp_path, "Zeit [ms];Winkel 2 [°];Drehmoment 2 [Nm]", "0,5;1,0;2,0", "1,5;2,0;2,0")
+    assert propose_columns(log).description == "time:ms,position.joint_2:deg,effort.joint_2:Nm"
 
 
 def test_numbered_joints_are_those_of_the_robot_file_where_there_are_as_many(tmp_path: Path) -> None:
     log = log_of(tmp_path, "t,q1,q2,tau1,tau2")
     columns = "time,position.shoulder,position.elbow,effort.shoulder,effort.elbow"
-    assert propose_columns(log, ("shoulder", "elbow")).columns == columns
-    assert "position.joint_1" in propose_columns(log, ("shoulder", "elbow", "wrist")).columns
+    assert propose_columns(log, ("shoulder", "elbow")).description == columns
+    assert "position.joint_1" in propose_columns(log, ("shoulder", "elbow", "wrist")).description
 
 
 def test_a_column_that_is_not_a_motion_and_unclear_is_told_and_not_read(tmp_path: Path) -> None:
     proposal = propose_columns(log_of(tmp_path, "t,q,tau,temp,enc_ticks,foo"))
-    assert proposal.columns == "time,position.joint,effort.joint"
+    assert proposal.description == "time,position.joint,effort.joint"
     for words in ("'temp' (temperature.joint of the winding, or housing.joint)", "'enc_ticks'", "not used: foo"):
         assert words in proposal.told
 
@@ -80,6 +87,10 @@ def test_a_column_that_is_not_a_motion_and_unclear_is_told_and_not_read(tmp_path
             "'q1' and 'pos1', both position.joint_1.*--columns 'time,position.joint_1,_,effort.joint_1'",
         ),
         ("t,cmd,speed", "'cmd' .command.joint, a speed, or command_position.joint.*--columns 'time,command.joint,vel"),
+        (
+            "t,target_q_0,target_qd_0",
+            "'target_q_0' and 'target_qd_0', both command.joint_0.*'time,command_position.joint_0'",
+        ),
         ("t,cmd_x,odom_x,y", "odom_x.*--columns 'time,command.x,measured.x,measured.y'"),
         ("cmd_vx,vx", "no time among the columns cmd_vx, vx; add --rate HZ"),
         ("t,foo,bar", "whose names do not tell what they are.*--columns"),
@@ -96,7 +107,7 @@ def test_what_is_ambiguous_is_refused_with_what_to_give(tmp_path: Path, header: 
 
 def test_a_log_without_times_has_those_of_its_rate(tmp_path: Path) -> None:
     log = log_of(tmp_path, "cmd_vx,vx")
-    columns = propose_columns(log, rate=50.0).columns
+    columns = propose_columns(log, rate=50.0).description
     np.testing.assert_allclose(read_text_log(log, columns, 50.0).time, [0.0, 0.02, 0.04])
     with pytest.raises(RecordingError, match="got a column time, and --rate"):
         read_text_log(log, "time,measured.x", 50.0)
@@ -107,7 +118,7 @@ def test_a_log_without_times_has_those_of_its_rate(tmp_path: Path) -> None:
 def test_a_date_and_a_time_of_day_in_two_columns_are_one_time(tmp_path: Path) -> None:
     rows = ("2026-11-28,23:59:59.5,1", "2026-11-29,00:00:00.25,2")
     log = log_of(tmp_path, "date,time,q", *rows)
-    columns = propose_columns(log).columns
+    columns = propose_columns(log).description
     assert columns == "time,time,position.joint"
     np.testing.assert_allclose(np.diff(read_text_log(log, columns).time), [0.75])
 

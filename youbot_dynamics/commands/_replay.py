@@ -22,7 +22,7 @@ from youbot_dynamics.files import check_folder, lying_in, write_atomically, writ
 from youbot_dynamics.identification.reading import (
     Opened,
     Options,
-    described,
+    columns_of,
     excess_of_angles,
     find_arm_states,
     find_topic,
@@ -70,12 +70,7 @@ class _OpenedLog:
 
 
 def open_log(
-    path: Path,
-    robot: Robot,
-    columns: str,
-    topics: Mapping[str, str],
-    inverted: Sequence[str] = (),
-    rate: float = 0.0,
+    path: Path, robot: Robot, columns: str, topics: Mapping[str, str], inverted: Sequence[str] = (), rate: float = 0.0
 ) -> _OpenedLog:
     """Read a bag, or a text log.
 
@@ -96,11 +91,11 @@ def open_log(
     for name in inverted:
         if name not in joints:
             raise ParameterError(f"--invert-effort {name}", expected=f"one of {', '.join(joints)}")
-    log = described(path, columns, rate, robot)
+    log = columns_of(path, columns, rate, robot)
     if log is not None and log.told:
         announce(f"note: {log.told}")
     source = open_recording(path, 0, robot, Options(topics, columns, rate=rate))
-    opened = _read(source.bag(), joints, topics) if log is None else _of_text(source, joints, topics, log.columns)
+    opened = _read(source.bag(), joints, topics) if log is None else _of_text(source, joints, topics, log.description)
     signs = np.where([name in inverted for name in joints], -1.0, 1.0)
     opened = dataclasses.replace(opened, arm=dataclasses.replace(opened.arm, effort=opened.arm.effort * signs))
     _check(path, opened.arm, robot)
@@ -273,7 +268,7 @@ def read_node(
     table = {parameter.name: parameter for parameter in (*robot_table(values_of(robot)), *settings_table(ArmSettings))}
     given: dict[str, Value] = {}
     for path in (robot_file, *result_files(result_file), params_file):
-        if path is None:
+        if path is None or path.suffix == ".urdf":
             continue
         for name, value in read_parameters(path, _NODE).items():
             if name in _ELSEWHERE or name.startswith("qos_overrides."):

@@ -19,7 +19,7 @@ from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryErr
 from youbot_dynamics.files import check_folder, lying_in, read_text, write_atomically
 from youbot_dynamics.identification.excitation import check_size
 from youbot_dynamics.identification.pipeline import compare, fleet_worker, identify
-from youbot_dynamics.identification.reading import ROLES, UNNAMED, Options, described, named_topics
+from youbot_dynamics.identification.reading import ROLES, UNNAMED, Options, columns_of, named_topics
 from youbot_dynamics.identification.result import result_json
 from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.identification.stages import chosen_stages
@@ -49,7 +49,7 @@ def identify_command(given: argparse.Namespace) -> int:
     options = Options(topics, given.columns, given.pose_topic, coasted, given.rate)
     robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
     for path in given.bags:
-        if (log := described(path, given.columns, given.rate, robot)) is not None and log.told:
+        if (log := columns_of(path, given.columns, given.rate, robot)) is not None and log.told:
             announce(f"note: {log.told}")
     with steps("youbot identify") as step:
         with fleet_worker(given.bags, given.scheduler, step.count, given.trust_scheduler) as worker:

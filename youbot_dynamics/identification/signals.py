@@ -391,10 +391,7 @@ def text_signals(log: TextLog) -> MotionSignals:
     )
 
 
-NO_EFFORT = Reason(
-    Kind.NOT_MEASURED,
-    "the states of the arm have no efforts: use a driver that reports them",
-)
+NO_EFFORT = Reason(Kind.NOT_MEASURED, "the states of the arm have no efforts: use a driver that reports them")
 _ZERO_EFFORT = Reason(
     Kind.NOT_MEASURED,
     "every effort of the arm is exactly 0: its motors were off, or its driver does not measure efforts",
@@ -436,7 +433,9 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
     states, there = recording.joint_states(topic, named), [joints.index(name) for name in named]
     time, resting = times_of(states), np.tile(robot.arm.rest_position, (len(states.position), 1))
     position, effort, velocity = resting.copy(), np.zeros_like(resting), np.full_like(resting, np.nan)
-    position[:, there], effort[:, there], velocity[:, there] = states.position, states.effort, states.velocity
+    without = ~np.any(np.isfinite(states.effort), axis=0)
+    efforts = np.where(without & ~np.all(without), 0.0, states.effort)  # nothing is found of these joints alone
+    position[:, there], effort[:, there], velocity[:, there] = states.position, efforts, states.velocity
     beyond = excess_of_angles(f"topic {states.topic} in {recording.path}", position, robot)
     sound = np.isfinite(time) & np.all(np.isfinite(position) & np.isfinite(effort), axis=1)
     left_out = int(np.count_nonzero(~sound))

@@ -28,7 +28,6 @@ _UNITS = {  # in lower case, without blanks and signs of a product
     **{"ma": "mA", "mv": "mV", "mnm": "mNm", "n": "N", "m": "m", "mm": "mm"},
     **{"m/s": "m/s", "mps": "m/s", "mm/s": "mm/s"},
 }
-_PAIRS = {("rad", "s"): "rad/s", ("deg", "s"): "deg/s", ("m", "s"): "m/s", ("mm", "s"): "mm/s", ("deg", "c"): "degC"}
 _ROLES = {
     **dict.fromkeys(("q", "pos", "position", "positions", "angle", "angles", "theta", "enc", "encoder"), "position"),
     **dict.fromkeys(("dq", "qd", "qdot", "vel", "velocity", "velocities", "speed", "speeds", "rpm"), "velocity"),
@@ -37,7 +36,15 @@ _ROLES = {
     **dict.fromkeys(("voltage", "voltages", "volt", "volts"), "voltage"),
     **dict.fromkeys(("temp", "temperature", "temperatures"), "temperature"),
 }
-_TIMES = {"time", "timestamp", "timestamps", "stamp", "elapsed", "date", "clock", "sec", "secs", "seconds"}
+_OF_UNIT = {
+    "deg": "position",
+    "rad": "position",
+    "Nm": "effort",
+    "mNm": "effort",
+    "rad/s": "velocity",
+    "deg/s": "velocity",
+}
+_TIMES = {"time", "datetime", "timestamp", "timestamps", "stamp", "elapsed", "date", "clock", "sec", "secs", "seconds"}
 _NANOSECONDS = {"nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds"}
 _TIMES |= _NANOSECONDS
 _COMMANDS = {"cmd", "command", "commanded", "commands", "des", "desired", "ref", "reference", "target", "setpoint"}
@@ -70,11 +77,10 @@ def unit_of(header: str) -> str:
     words = _words(header)
     if brackets := _BRACKETS.search(header):
         unit = _UNITS.get(re.sub(r"[\s·⋅*.]", "", brackets[1].lower()), "")
-    elif tuple(words[-2:]) in _PAIRS:
-        unit = _PAIRS[tuple(words[-2:])]  # type: ignore[index]
     else:
         last = words[-1] if len(words) > 1 or words == ["rpm"] else ""
-        unit = _UNITS.get(last, "") if len(last) > 1 else ""  # a single letter may be anything
+        unit = _UNITS.get("/".join(words[-2:]), "") or _UNITS.get(last, "")
+        unit = unit if len(last) > 1 or "/" in unit else ""  # a single letter may be anything
     role = _role(words)
     if role == "velocity" and unit in ("rad", "deg"):
         return f"{unit}/s"
@@ -104,7 +110,11 @@ def meaning_of(header: str, base: bool) -> Meaning:
     role = _role(words)
     if base and (axis := _axis(words)):
         return _of_axis(words, axis, role, commanded, unit)
-    named = words[-1] in _TIMES or (words[0] in _TIMES and not role)
+    named = (
+        words[-1] in _TIMES
+        or (words[0] in _TIMES and not role)
+        or (unit in units_of("time") and _BRACKETS.search(header))
+    )
     if unit in ("", *units_of("time")) and (named or [word for word in words if word not in _UNITS] == ["t"]):
         return Meaning("time", "", "ns" if _NANOSECONDS & {*words} else "" if unit == "s" else unit)
     return _of_joint(header, words, role, commanded, unit)
@@ -132,6 +142,8 @@ def _of_axis(words: Sequence[str], axis: str, role: str, commanded: bool, unit: 
 def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, unit: str) -> Meaning:
     """Meaning of a column of a joint."""
     name = _joint(header)
+    if not role and (role := _OF_UNIT.get(unit, "") if _BRACKETS.search(header) else ""):  # a word of another language
+        name = _joint("".join(char for char in header if char.isdigit()))
     if role == "temperature":
         housing, winding = bool(_HOUSING & {*words}), bool(_WINDING & {*words})
         role = "housing" if housing else role

@@ -8,11 +8,11 @@ from itertools import islice
 from pathlib import Path
 
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.recording._columns import AXES, UNITS, Column
+from youbot_dynamics.recording._columns import AXES, Column, parse_columns
 from youbot_dynamics.recording._lines import FORMATS, HEADER_LINES, LONGEST_LINE, encoding_of, fields_of, is_value
-from youbot_dynamics.recording._names import Meaning, is_base, meaning_of, one_joint
+from youbot_dynamics.recording._names import Meaning, is_base, meaning_of, one_joint, unit_of
 
-_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log")
+SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log")
 _START = 1_000_000  # bytes that tell the encoding
 _ANY_TIME = Column(0, "time", "", 1.0)
 _MOST_LISTED = 8  # columns that are not used
@@ -20,19 +20,23 @@ _FIRST = ", such as time,position.joint,effort.joint or time:ms,command.x,measur
 
 
 @dataclass(frozen=True)
-class Proposal:
-    """What the names in the header of a text log say."""
+class Columns:
+    """What the columns of a text log are."""
 
-    columns: str  # description of the columns, as `read_text_log` takes it
-    told: str  # one line for the reader: each column with its role and unit
+    description: str  # as `read_text_log` takes it
+    rate: float = 0.0  # lines a second [Hz] of a log without times; 0 for one with times
+    told: str = ""  # of those that the header tells: one line for the reader with the role and unit of each
+
+    @property
+    def roles(self) -> dict[str, tuple[str, ...]]:
+        """Role -> joints or channels that have it; RecordingError for a description that is none."""
+        roles: dict[str, tuple[str, ...]] = {}
+        for column in parse_columns(self.description, self.rate > 0.0)[0]:
+            roles[column.role] = (*roles.get(column.role, ()), column.channel)
+        return roles
 
 
-def is_text_log(path: Path) -> bool:
-    """Whether a file is a text log by its name."""
-    return path.suffix.lower() in _SUFFIXES and path.is_file()
-
-
-def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0) -> Proposal:
+def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0) -> Columns:
     """Columns of a text log by the names in its header.
 
     Args:
@@ -48,7 +52,7 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0) -
     names, first = _header(path)
     base = is_base(names)
     meanings = _own_joints([meaning_of(name, base) for name in names], joints)
-    meanings = _one_command(_one_time(meanings, first))
+    meanings = _one_time(meanings, first)
     if rate > 0.0:
         meanings = [Meaning() if one.role == "time" else one for one in meanings]
     guesses = [name for name, one in zip(names, meanings, strict=True) if one.guess]
@@ -56,7 +60,7 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0) -
     seen: dict[str, str] = {}
     twice: list[tuple[str, str, str]] = []
     for k, (name, one) in enumerate(zip(names, meanings, strict=True)):
-        key = f"{one.role}.{one.channel}"
+        key = f"{one.role.replace('command_position', 'command')}.{one.channel}"
         if one.role and one.role != "time" and key in seen:
             twice.append((key, seen[key], name))
             described[k] = "_"
@@ -81,23 +85,11 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0) -
         remedy = f"choose with --columns '{columns}', where _ skips a column"
         raise RecordingError(f"{path}", got=f"columns of more than one meaning: {unclear}", remedy=remedy)
     unused = [name for name, one in zip(names, meanings, strict=True) if not (one.role or one.why)]
-    told = f"{path.name}: {'; '.join(_groups(names, meanings))}, as its header says"
+    used = [f"{name} = {of}" for name, of in zip(names, described, strict=True) if of != "_"]
+    told = f"{path.name}: {', '.join(used)}, as its header says, in SI units where none is named"
     told += f"; unclear: {unclear}" if unclear else ""
     told += f"; not used: {_some(unused)}" if unused else ""
-    return Proposal(columns, f"{told}; to read it otherwise, change --columns '{columns}'")
-
-
-def _groups(names: Sequence[str], meanings: Sequence[Meaning]) -> list[str]:
-    """Names of the columns of each role and unit, such as "q1, q2 = position [rad] of joint_1, joint_2"."""
-    groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for name, one in zip(names, meanings, strict=True):
-        if one.role:
-            groups.setdefault((one.role, _unit(one)), []).append((name, one.channel))
-    texts = []
-    for (role, unit), columns in groups.items():
-        of = ", ".join(channel for _, channel in columns if channel)
-        texts.append(f"{', '.join(name for name, _ in columns)} = {role}{unit}{of and f' of {of}'}")
-    return texts
+    return Columns(columns, rate, f"{told}; to read it otherwise, change --columns '{columns}'")
 
 
 def _header(path: Path) -> tuple[list[str], list[str]]:
@@ -121,7 +113,10 @@ def _header(path: Path) -> tuple[list[str], list[str]]:
         entries = sum(map(_is_entry, row))
         if entries > 1 and 2 * entries >= sum(map(bool, row)):
             delimiter = FORMATS[rows.index(row)][0]
-            names = fields_of(lines[k - 1].lstrip("#% "), delimiter) if k else []
+            above = [fields_of(head.lstrip("#% "), delimiter) for head in lines[max(0, k - 2) : k]]
+            names = above[-1] if above else []
+            if len(above) == 2 and any(names) and all(unit_of(f"[{unit}]") for unit in names if unit):
+                names = [f"{name} [{unit}]" for name, unit in zip(*above, strict=False)]
             if len(names) not in (len(row), len(row) - 1) or any(map(_is_entry, names)):
                 remedy = f"give --columns in file order{_FIRST}"
                 raise RecordingError(f"{path}", got="no header with a name of each column", remedy=remedy)
@@ -156,25 +151,11 @@ def _one_time(meanings: Sequence[Meaning], first: Sequence[str]) -> list[Meaning
     return [one if k in kept or one.role != "time" else Meaning() for k, one in enumerate(meanings)]
 
 
-def _one_command(meanings: Sequence[Meaning]) -> list[Meaning]:
-    """The meanings without commanded speeds of joints whose commanded positions are there."""
-    placed = {one.channel for one in meanings if one.role == "command_position"}
-    return [Meaning() if one.role == "command" and one.channel in placed else one for one in meanings]
-
-
 def _described(one: Meaning) -> str:
     if not one.role:
         return "_"
     name = f"{one.role}.{one.channel}" if one.channel else one.role
     return f"{name}:{one.unit}" if one.unit else name
-
-
-def _unit(one: Meaning) -> str:
-    """Unit of a column, also where it is that of SI."""
-    of = Column(0, one.role, one.channel, 1.0).quantities[:1]
-    own = next((unit for unit, (quantity, factor) in UNITS.items() if (quantity,) == of and factor == 1.0), "")
-    unit = one.unit or ("s" if one.role == "time" else own)
-    return f" [{unit}]" if unit else ""
 
 
 def _some(names: Sequence[str]) -> str:

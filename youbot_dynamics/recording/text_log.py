@@ -48,7 +48,7 @@ from youbot_dynamics.recording._lines import (
 )
 from youbot_dynamics.recording._names import unit_of
 
-__all__ = ["AXES", "JOINT_ROLES", "LARGEST", "TextLog", "described_columns", "read_text_log"]
+__all__ = ["AXES", "JOINT_ROLES", "LARGEST", "TextLog", "read_text_log"]
 
 LARGEST = 500_000_000  # [bytes] of a log
 
@@ -150,18 +150,6 @@ def read_text_log(path: Path | str, columns: str, rate: float = 0.0) -> TextLog:
         sha256=hashlib.sha256(content).hexdigest(),
         commands_are=MappingProxyType({column.channel: column.told for column in layout.columns if column.told}),
     )
-
-
-def described_columns(columns: str, timed: bool = False) -> dict[str, tuple[str, ...]]:
-    """Role -> channels of a description of columns; `timed` is that of a log whose times follow from a rate.
-
-    Raises:
-        RecordingError: as `read_text_log` for its description.
-    """
-    roles: dict[str, tuple[str, ...]] = {}
-    for column in parse_columns(columns, timed)[0]:
-        roles[column.role] = (*roles.get(column.role, ()), column.channel)
-    return roles
 
 
 def _commanded_speed(time: Vector, position: Vector) -> Vector:

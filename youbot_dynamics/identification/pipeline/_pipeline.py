@@ -23,10 +23,11 @@ from youbot_dynamics.identification.pipeline._extraction import (
     expand,
     named_error,
 )
-from youbot_dynamics.identification.reading import UNNAMED, Described, Opened, Options, Source, described, robot_of
+from youbot_dynamics.identification.reading import UNNAMED, Opened, Options, Source, columns_of, robot_of
 from youbot_dynamics.identification.result import Result, Skipped, within_ranges
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import PHASES, STAGES, Taken, chosen_stages, stage_of
+from youbot_dynamics.recording.text_columns import Columns
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.scenario import drive, identified_model
 from youbot_dynamics.simulation.youbot import BaseOnly
@@ -99,10 +100,9 @@ def identify(
         raise RecordingError("recordings", got=excerpt(paths), expected="a list of paths") from None
     if not files:
         raise RecordingError("recordings", got="none", expected="one or more")
-    logs = [described(file, options.columns, options.rate, robot) for file in files]
+    logs = [columns_of(file, options.columns, options.rate, robot) for file in files]
     robot = robot_of(logs, robot)
-    requested = only or _with_data(robot, logs)
-    _check_parts(requested, robot)
+    requested = _requested(only, robot, logs)
     here = worker if isinstance(worker, HereWorker) else HereWorker()
     work = worker or here
 
@@ -163,46 +163,29 @@ _SIGNALS = {  # stage -> roles of which a text log has one if the stage can find
 }
 
 
-def _parts(robot: Robot) -> set[str]:
-    """Parts of a robot that stages may need, see `About`; an unnamed one has no wheels that are known."""
-    has = {"arm": robot.has_arm, "base": robot.has_base, "wheels": robot.has_base and robot.robot_id not in UNNAMED}
-    return {"", *(part for part, there in has.items() if there)}
-
-
-def _with_data(robot: Robot, logs: Sequence[Described | None]) -> tuple[str, ...]:
-    """Stages of the parts that a robot has; of one without known wheels, those of which the logs have signals.
+def _requested(only: tuple[str, ...], robot: Robot, logs: Sequence[Columns | None]) -> tuple[str, ...]:
+    """Stages to run: the user's, or those of the parts of the robot; without known wheels, those with signals in logs.
 
     Raises:
+        IdentificationError: a stage of a part that the robot lacks.
         RecordingError: text logs without signals of any stage.
     """
-    parts, roles = _parts(robot), {role for log in logs if log is not None for role in log.roles}
-    names = tuple(name for name, about in STAGES.items() if about.of in parts)
-    if "wheels" in parts:
+    known = robot.has_base and robot.robot_id not in UNNAMED
+    lacking = {part for part, has in (("arm", robot.has_arm), ("base", robot.has_base), ("wheels", known)) if not has}
+    if without := [name for name in only if STAGES[name].of in lacking]:
+        part, remedy = STAGES[without[0]].of, "describe it with its joints in a robot file: docs/new_robot.md"
+        got = f"robot '{robot.robot_id}', which has none that is known"
+        raise IdentificationError(", ".join(without), got=got, expected=f"a robot with its {part}", remedy=remedy)
+    names = only or tuple(name for name, about in STAGES.items() if about.of not in lacking)
+    if only or known:
         return names
+    roles = {role for log in logs if log is not None for role in log.roles}
     found = tuple(name for name in names if roles & _SIGNALS[name] or (None in logs and STAGES[name].of))
     if not found:
-        raise RecordingError(
-            "the columns of the recordings" if roles else "the recordings",
-            got=", ".join(sorted(roles)) or "a robot without base and arm",
-            expected="command with a motion for a delay, or position with effort for friction",
-            remedy="name these columns with --columns",
-        )
+        expected = "command with a motion for a delay, or position with effort for friction"
+        got, remedy = ", ".join(sorted(roles)), "name these columns with --columns"
+        raise RecordingError("columns of the recordings", got=got, expected=expected, remedy=remedy)
     return found
-
-
-def _check_parts(requested: Sequence[str], robot: Robot) -> None:
-    """Refuse a stage of a part that the robot lacks.
-
-    Raises:
-        IdentificationError: it names stages, robot and part.
-    """
-    parts = _parts(robot)
-    for part in ("arm", "wheels", "base"):
-        if lacking := [name for name in requested if STAGES[name].of == part and part not in parts]:
-            got = f"robot '{robot.robot_id}', which has none that is known"
-            remedy = "describe it in its robot file (docs/new_robot.md), and name its joints as this does"
-            expected = f"a robot with {'an arm' if part == 'arm' else 'a base' if part == 'base' else part}"
-            raise IdentificationError(", ".join(lacking), got=got, expected=expected, remedy=remedy)
 
 
 def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:

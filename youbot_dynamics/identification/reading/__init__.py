@@ -2,7 +2,7 @@
 
 from youbot_dynamics.identification.reading._choices import refused_choices
 from youbot_dynamics.identification.reading._clock import ONE_WAY, clocks_apart, new_readings
-from youbot_dynamics.identification.reading._logs import Described, described, robot_of
+from youbot_dynamics.identification.reading._logs import columns_of, robot_of
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
     Opened,
@@ -25,7 +25,6 @@ from youbot_dynamics.identification.reading._quality import excess_of_angles, lo
 from youbot_dynamics.identification.reading._whose import UNNAMED
 
 __all__ = [
-    "Described",
     "ONE_WAY",
     "Opened",
     "Options",
@@ -33,7 +32,7 @@ __all__ = [
     "Source",
     "UNNAMED",
     "clocks_apart",
-    "described",
+    "columns_of",
     "excess_of_angles",
     "find_arm_states",
     "recorded_joints",

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean
-from youbot_dynamics.identification.reading._logs import described, read_log
+from youbot_dynamics.identification.reading._logs import columns_of, read_log
 from youbot_dynamics.identification.reading._whose import of_known_joints
 from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording
 from youbot_dynamics.recording.message_types import (
@@ -458,7 +458,7 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
         RecordingError: it cannot be read.
         ParameterError: it names another robot.
     """
-    if (columns := described(path, options.columns, options.rate, robot)) is not None:
+    if (columns := columns_of(path, options.columns, options.rate, robot)) is not None:
         log = read_log(path, columns, robot)
         return Opened(path, number, options, LogRecording(log) if LogRecording.has_motion(log) else None, log)
     try:
