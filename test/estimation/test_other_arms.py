@@ -167,7 +167,7 @@ def test_a_joint_without_values_has_none_for_the_youbots_are_none_of_it(tmp_path
     robot = changed(tmp_path, **{"arm.joint_2.friction.coulomb": None})
     assert np.isnan(robot.arm.joints[1].friction.coulomb) and not robot.arm.is_known
     with pytest.raises(ModelError, match=r"joint_2\.friction of the arm: got no coulomb;.*robot file"):
-        robot.arm.model()
+        robot.arm.friction()
 
 
 def test_more_joints_than_names_are_refused(tmp_path: Path) -> None:
