@@ -13,6 +13,8 @@ from repository import ROOT
 from youbot_dynamics.bringup_plan import BringupOptions, plan
 from youbot_dynamics.errors import ModelError, ParameterError
 from youbot_dynamics.identification.excitation import arm_motion
+from youbot_dynamics.recording.mcap_writer import BagWriter
+from youbot_dynamics.recording.message_types import JOINT_STATE, joint_state_cdr
 from youbot_dynamics.robot import assumptions, load_robot, values_of
 
 YOUBOT = load_robot()
@@ -141,6 +143,34 @@ def test_its_friction_is_identified_and_travels_in_a_robot_file(tmp_path: Path, 
     for robot, lacks in ((file, "no coulomb, viscous, sigma0"), (out / "robot.yaml", "no sigma0, sigma1")):
         assert exit_code("replay", log, "--robot-file", robot) == 1
         assert f"joint_1.friction of the arm: got {lacks}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("elbow", "code", "says"),
+    [
+        (np.nan, 3, "every effort of this joint is exactly 0 or"),
+        (
+            None,
+            1,
+            "6000 messages with fewer or more values than names; expected a position, velocity and effort of each",
+        ),
+    ],
+    ids=["nan", "no value"],
+)
+def test_a_bag_whose_efforts_lack_a_joint(tmp_path: Path, capsys, elbow, code: int, says: str) -> None:
+    file, bag = urdf(tmp_path), tmp_path / "bag"
+    with BagWriter(bag, {}) as writer:
+        writer.add_topic("/joint_states", JOINT_STATE)
+        for time, *angles, torque, _ in np.loadtxt(motion(tmp_path), delimiter=",", skiprows=1):
+            ns = 1_700_000_000_000_000_000 + round(time * 1e9)
+            efforts = [torque] if elbow is None else [torque, elbow]
+            writer.write("/joint_states", joint_state_cdr(ns, ("shoulder", "elbow"), angles, (), efforts), ns)
+    assert exit_code("identify", bag, "--out", tmp_path / "found", "--robot-file", file) == code
+    said = "".join(capsys.readouterr())
+    assert says in said and "wheel" not in said and "youbot_" not in said.replace("youbot_dynamics", "")
+    if code == 3:
+        friction = load_robot(robot_file=tmp_path / "found" / "robot.yaml").arm.joints[0].friction
+        assert (friction.coulomb, friction.viscous) == pytest.approx((COULOMB[0], VISCOUS[0]), rel=0.03)
 
 
 def test_an_excitation_for_it_stays_within_the_limits_of_the_urdf(tmp_path: Path) -> None:

@@ -253,6 +253,8 @@ def _check_found(
             raise _explained(
                 _either(lacking["body"], lacking["delay"]) if "body" in lacking else lacking["delay"], extracted
             )
+        if not stages:
+            raise _explained(next(iter(lacking.values())), extracted)
         if all(stage.missing for stage in stages):
             raise IdentificationError("recordings", got="; ".join(stage.missing for stage in stages))
 
@@ -373,7 +375,7 @@ def _paths(
     """
     drives: dict[str, RecordedPath] = {}
     notes: list[str] = []
-    if len(files) > _MOST_PATHS:
+    if len(files) > _MOST_PATHS or not robot.has_base:
         return drives, notes
     for number, file in files.items():
         try:

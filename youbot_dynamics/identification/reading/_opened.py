@@ -279,6 +279,7 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
     ]
     candidates = [topic for topic in readings if _names(recording, topic, joints)]
     candidates = candidates or [topic for topic in readings if recorded_joints(recording, topic, joints)]
+    candidates = candidates or [topic for topic in readings if not recording.joint_names(topic)]  # all broken: told why
     for name in ROLES["arm_states"][0]:
         topics = [topic for topic in candidates if _called(topic, name)]
         if topics:

@@ -141,14 +141,22 @@ def _of_odometry(recording: Recording, chosen: Mapping[str, str]) -> Iterator[st
     if poses is None or twists is None or len(poses.stamp) != len(twists.received) or not np.any(twists.twist):
         return
     path = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
-    ratios = [speed_ratio(times_of(poses), path[:, k], twists.twist[:, k]) for k in range(3)]
-    apart = [
-        f"{axis} {ratio:.3g}" for axis, ratio in zip(_AXES, ratios, strict=True) if abs(ratio - 1.0) > _CONTRADICTS
-    ]
-    if apart:
+    if not np.any(path):  # some drivers leave it empty
+        return
+
+    def apart(motion: Vector) -> list[str]:
+        ratios = [speed_ratio(times_of(poses), motion[:, k], twists.twist[:, k]) for k in range(3)]
+        return [
+            f"{axis} {ratio:.3g}" for axis, ratio in zip(_AXES, ratios, strict=True) if abs(ratio - 1.0) > _CONTRADICTS
+        ]
+
+    if found := apart(path):
+        in_world = not apart(np.column_stack([poses.pose[:, :2], path[:, 2]]))
+        remedy = "the twist is in the frame of the pose, not in that of the base: turn it by the heading"
         yield (
             f"{topic}: pose and twist contradict each other: motion of the pose over that of the twist is "
-            f"{', '.join(apart)}; delays, gains and limits of the base are those of the twist: mend the odometry"
+            f"{', '.join(found)}; delays, gains and limits of the base are those of the twist: "
+            f"{remedy if in_world else 'mend the odometry'}"
         )
 
 
