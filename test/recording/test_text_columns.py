@@ -35,6 +35,10 @@ def log_of(folder: Path, header: str, *lines: str) -> Path:
         ),
         ("t,motor_rpm,temp_housing,voltage_V", "time,velocity.joint:rpm,housing.joint,voltage.joint:V"),
         ("t,q_des,q", "time,command_position.joint,position.joint"),
+        ("t,theta1,theta1_dot,q_err,V", "time,position.joint_1,velocity.joint_1,_,voltage.joint_1:V"),
+        ("t,v_cmd,v_meas", "time,command.joint,velocity.joint"),
+        ("t,q_1 [rad],i_1 [A]", "time,position.joint_1:rad,current.joint_1:A"),
+        ("t,x_cmd,u_y,theta_cmd,x_vel,theta_vel", "time,command.x,command.y,command.yaw,measured.x,measured.yaw"),
         (
             "t,index,MotorCurrent [mA],vel_deg,winding_temp",
             "time,_,current.joint:mA,velocity.joint:deg/s,temperature.joint",
@@ -70,6 +74,15 @@ def test_numbered_joints_are_those_of_the_robot_file_where_there_are_as_many(tmp
     columns = "time,position.shoulder,position.elbow,effort.shoulder,effort.elbow"
     assert propose_columns(log, ("shoulder", "elbow")).description == columns
     assert "position.joint_1" in propose_columns(log, ("shoulder", "elbow", "wrist")).description
+    log = log_of(tmp_path, "t,left_pos,right_pos,left_tau,right_tau")  # of which nobody knows the order
+    assert "position.left" in propose_columns(log, ("shoulder", "elbow")).description
+
+
+def test_other_joints_beside_those_of_the_robot_are_not_read(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "t,elbow_pos,elbow_tau,gripper_pos,cmd_vx,vx")
+    proposal = propose_columns(log, known=("shoulder", "elbow"))
+    assert proposal.description == "time,position.elbow,effort.elbow,_,command.x,measured.x"
+    assert "not used: gripper_pos" in proposal.told
 
 
 def test_a_column_that_is_not_a_motion_and_unclear_is_told_and_not_read(tmp_path: Path) -> None:

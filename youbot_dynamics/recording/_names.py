@@ -30,19 +30,28 @@ _UNITS = {  # in lower case, without blanks and signs of a product
 }
 _ROLES = {
     **dict.fromkeys(("q", "pos", "position", "positions", "angle", "angles", "theta", "enc", "encoder"), "position"),
-    **dict.fromkeys(("dq", "qd", "qdot", "vel", "velocity", "velocities", "speed", "speeds", "rpm"), "velocity"),
+    **dict.fromkeys(("dq", "qd", "qdot", "vel", "velocity", "velocities", "speed", "speeds", "rpm", "v"), "velocity"),
     **dict.fromkeys(("tau", "torque", "torques", "effort", "efforts", "trq"), "effort"),
     **dict.fromkeys(("current", "currents", "curr", "amps", "ampere", "amperes"), "current"),
     **dict.fromkeys(("voltage", "voltages", "volt", "volts"), "voltage"),
     **dict.fromkeys(("temp", "temperature", "temperatures"), "temperature"),
 }
-_OF_UNIT = {
-    "deg": "position",
-    "rad": "position",
-    "Nm": "effort",
-    "mNm": "effort",
-    "rad/s": "velocity",
-    "deg/s": "velocity",
+_OF_UNIT = {"deg": "position", "rad": "position", "rad/s": "velocity", "deg/s": "velocity", "A": "current"}
+_OF_UNIT |= {"mA": "current", "V": "voltage", "Nm": "effort", "mNm": "effort"}
+_OTHERS = {
+    "err",
+    "error",
+    "acc",
+    "accel",
+    "acceleration",
+    "ddq",
+    "qdd",
+    "std",
+    "var",
+    "covariance",
+    "limit",
+    "min",
+    "max",
 }
 _TIMES = {"time", "datetime", "timestamp", "timestamps", "stamp", "elapsed", "date", "clock", "sec", "secs", "seconds"}
 _NANOSECONDS = {"nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds"}
@@ -53,7 +62,7 @@ _HOUSING, _WINDING = {"housing", "case", "casing", "shell"}, {"winding", "windin
 _POSES = {"mocap", "vicon", "optitrack", "pose", "truth", "gt"}
 # Words that tell no role and no name.
 _SILENT = {"meas", "measured", "actual", "act", "feedback", "fb", "state", "states", "header", "msg", "data", "field"}
-_SILENT |= {"odom", "odometry", "robot", "base", "twist", "value", "rads", "ticks", "counts", "raw", "sensor"}
+_SILENT |= {"odom", "odometry", "robot", "base", "twist", "value", "rads", "ticks", "counts", "raw", "sensor", "dot"}
 _GENERAL = {"joint", "motor", "axis", "arm", "shaft", "actuator"}  # names of the only joint
 _SPEEDS = {"vx": "x", "vy": "y", "wz": "yaw", "vyaw": "yaw", "vtheta": "yaw", "vth": "yaw"}
 _AXES = {"x": "x", "y": "y", "yaw": "yaw", "theta": "yaw", "heading": "yaw", "omega": "yaw", "w": "yaw"}
@@ -88,7 +97,8 @@ def unit_of(header: str) -> str:
 
 
 def _words(header: str) -> list[str]:
-    return [token.group().lower() for token in _TOKEN.finditer(_BRACKETS.sub("", header))]
+    tokens = (token.group() for token in _TOKEN.finditer(_BRACKETS.sub("", header)))
+    return ["volt" if token == "V" else token.lower() for token in tokens]
 
 
 def _role(words: Sequence[str]) -> str:
@@ -96,6 +106,8 @@ def _role(words: Sequence[str]) -> str:
     roles = list(dict.fromkeys(_ROLES[word] for word in words if word in _ROLES))
     if len(roles) > 1 and "current" in roles:
         roles.remove("current")
+    if roles == ["position"] and "dot" in words:
+        return "velocity"
     return roles[0] if len(roles) == 1 else ""
 
 
@@ -104,12 +116,13 @@ def meaning_of(header: str, base: bool) -> Meaning:
     if described := _DESCRIBED.fullmatch(header.strip()):
         return Meaning(described["role"], described["channel"], described["unit"] or "")
     words, unit = _words(header), unit_of(header)
-    if not words:
-        return Meaning(why="no name")
+    if not words or _OTHERS & {*words}:
+        return Meaning()
     commanded = any(word in _COMMANDS for word in words)
     role = _role(words)
     if base and (axis := _axis(words)):
-        return _of_axis(words, axis, role, commanded, unit)
+        role = _role([word for word in words if word not in _AXES])
+        return _of_axis(words, axis, role, commanded or "u" in words, unit)
     named = (
         words[-1] in _TIMES
         or (words[0] in _TIMES and not role)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -36,14 +37,15 @@ class Columns:
         return roles
 
 
-def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0) -> Columns:
+def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, known: Collection[str] = ()) -> Columns:
     """Columns of a text log by the names in its header.
 
     Args:
         path: the file.
-        joints: names of the robot's joints, in their order; numbered joints of another name are these if there are as
-            many. Empty for those of the file.
+        joints: names of the joints of the robot's arm, in their order; numbered joints of another name are these if
+            there are as many. Empty for those of the file.
         rate: lines a second [Hz] of a log without a column with the time; 0 for one with it.
+        known: names of all joints of the robot; where the file names one of them, its other joints are not read.
 
     Raises:
         RecordingError: no header, no time, nothing that the names tell, two columns of one meaning, or a motion or
@@ -51,12 +53,14 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0) -
     """
     names, first = _header(path)
     base = is_base(names)
-    meanings = _own_joints([meaning_of(name, base) for name in names], joints)
+    meanings = _own_joints([meaning_of(name, base) for name in names], joints, known)
     meanings = _one_time(meanings, first)
     if rate > 0.0:
         meanings = [Meaning() if one.role == "time" else one for one in meanings]
     guesses = [name for name, one in zip(names, meanings, strict=True) if one.guess]
-    described = [_described(replace(one, role=one.role or one.guess)) for one in meanings]
+    sure = {(one.role, one.channel) for one in meanings}
+    likely = [one if (one.guess, one.channel) in sure else replace(one, role=one.role or one.guess) for one in meanings]
+    described = [_described(one) for one in likely]
     seen: dict[str, str] = {}
     twice: list[tuple[str, str, str]] = []
     for k, (name, one) in enumerate(zip(names, meanings, strict=True)):
@@ -129,12 +133,14 @@ def _is_entry(field: str) -> bool:
     return bool(field) and is_value(field, _ANY_TIME)
 
 
-def _own_joints(meanings: Sequence[Meaning], joints: Sequence[str]) -> list[Meaning]:
-    """The meanings with the names of the robot's joints."""
+def _own_joints(meanings: Sequence[Meaning], joints: Sequence[str], known: Collection[str]) -> list[Meaning]:
+    """The meanings with the names of the robot's joints, and without other joints beside them."""
     found = list(dict.fromkeys(one.channel for one in meanings if one.channel and one.channel not in AXES))
     names = one_joint(found)
     found = list(dict.fromkeys(names.get(name, name) for name in found))
-    if joints and len(found) == len(joints) and not {*found} & {*joints}:
+    if {*found} & {*known}:
+        return [one if one.channel in ("", *AXES, *known) else Meaning() for one in meanings]
+    if len(found) == len(joints) and len({re.sub(r"\d+", "", name) for name in found}) == 1:  # numbered alone
         own = dict(zip(sorted(found, key=lambda name: (len(name), name)), joints, strict=True))
         names = {**own, **{name: own[one] for name, one in names.items()}}
     return [replace(one, channel=names.get(one.channel, one.channel)) for one in meanings]

@@ -102,7 +102,7 @@ def identify(
         raise RecordingError("recordings", got="none", expected="one or more")
     logs = [columns_of(file, options.columns, options.rate, robot) for file in files]
     robot = robot_of(logs, robot)
-    requested = _requested(only, robot, logs)
+    requested = _requested(only, robot, logs, str(files[0]) if len(files) == 1 else "the recordings")
     here = worker if isinstance(worker, HereWorker) else HereWorker()
     work = worker or here
 
@@ -163,8 +163,10 @@ _SIGNALS = {  # stage -> roles of which a text log has one if the stage can find
 }
 
 
-def _requested(only: tuple[str, ...], robot: Robot, logs: Sequence[Columns | None]) -> tuple[str, ...]:
+def _requested(only: tuple[str, ...], robot: Robot, logs: Sequence[Columns | None], thing: str) -> tuple[str, ...]:
     """Stages to run: the user's, or those of the parts of the robot; without known wheels, those with signals in logs.
+
+    A `thing` is what the logs are called in an error.
 
     Raises:
         IdentificationError: a stage of a part that the robot lacks.
@@ -184,7 +186,7 @@ def _requested(only: tuple[str, ...], robot: Robot, logs: Sequence[Columns | Non
     if not found:
         expected = "command with a motion for a delay, or position with effort for friction"
         got, remedy = ", ".join(sorted(roles)), "name these columns with --columns"
-        raise RecordingError("columns of the recordings", got=got, expected=expected, remedy=remedy)
+        raise RecordingError(f"columns of {thing}", got=got, expected=expected, remedy=remedy)
     return found
 
 

@@ -27,8 +27,10 @@ def columns_of(path: Path, columns: str, rate: float, robot: Robot) -> Columns |
     """
     if not path.is_file() or path.suffix in _BAG_FILES or not (columns or path.suffix.lower() in SUFFIXES):
         return None
-    joints = () if robot.robot_id == _NAMELESS else robot.driver.arm_joints
-    return Columns(columns, rate) if columns else propose_columns(path, joints, rate)
+    arm = robot.driver.arm_joints
+    joints = () if robot.robot_id == _NAMELESS else arm
+    known = (*robot.driver.wheel_joints, *arm)
+    return Columns(columns, rate) if columns else propose_columns(path, joints, rate, known)
 
 
 def robot_of(logs: Sequence[Columns | None], robot: Robot) -> Robot:
