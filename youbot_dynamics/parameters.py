@@ -82,6 +82,11 @@ class Parameter:
         return f"{low} to {high}" + (f" [{self.unit}]" if self.unit else "")
 
 
+def is_unknown(value: Value) -> bool:
+    """Whether a fact is unknown: NaN until it is identified or given."""
+    return isinstance(value, float) and math.isnan(value)
+
+
 def fact(
     description: str,
     unit: str = "",
@@ -189,7 +194,8 @@ def fact_table(cls: type, prefix: str, values: Mapping[str, Value], elements: in
         if name not in values:
             raise ParameterError(f"parameter {name}", got="no value", expected="one in the configuration file")
         parameter = Parameter(name, values[name], read_only=True, **metadata)
-        parameter.check(values[name])
+        if not is_unknown(values[name]):
+            parameter.check(values[name])
         table.append(parameter)
     return tuple(table)
 

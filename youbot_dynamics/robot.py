@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -14,9 +15,9 @@ from numpy.typing import NDArray
 from youbot_dynamics.errors import ModelError, ParameterError, ResourceError
 from youbot_dynamics.kinematics.mecanum import FEWEST_ROLLERS, MecanumBase, mean_factor
 from youbot_dynamics.parameter_file import read_checked, read_parameters
-from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of, values_in
+from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of, is_unknown, values_in
 from youbot_dynamics.resources import config_path, robot_path
-from youbot_dynamics.robot_arm import Arm, ArmJoint
+from youbot_dynamics.robot_arm import Arm, ArmJoint, defaults_of_urdf
 from youbot_dynamics.robot_base import (
     NEUTRAL,
     WHEELS,
@@ -35,7 +36,12 @@ _ARM_JOINTS, _JOINT, _URDF = f"{PREFIX}.driver.arm_joints", f"{PREFIX}.arm.joint
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _WRAPPER = "a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp"
 ARM_FACTS = (f"{PREFIX}.arm.", f"{PREFIX}.driver.arm_", f"{PREFIX}.driver.motor_")  # begin the names of an arm's facts
+_OF_WHEELS = ("wheel_", "half_", "drive_", "position_", "velocity_", "command_", "array_", "stamped_")
+BASE_FACTS = (f"{PREFIX}.base.", *(f"{PREFIX}.driver.{name}" for name in _OF_WHEELS))  # those of a base
+_ROOT, _TIP = f"{PREFIX}.arm.root_link", f"{PREFIX}.arm.tip_link"
+_ROTOR = "motor.rotor_inertia"
 _ID, _YOUBOT = f"{PREFIX}.robot_id", "youbot"
+_HAS_ARM, _HAS_BASE = f"{PREFIX}.has_arm", f"{PREFIX}.has_base"
 # Geometry of the base and of its driver alike: where a robot file gives one of both, it is the other's default.
 _OF_BOTH = ("wheel_radius", "half_length", "half_width", "wheel_distance", "drive_angles")
 _TICK = 1.534e-3  # [rad] assumed step of a wheel's position: 4096 for a turn
@@ -155,6 +161,7 @@ class Robot:
         arm: URDF, friction and motor of each joint.
         driver: names and signs of the joints, rate and resolution of the readings.
         has_arm: whether the robot has this arm.
+        has_base: whether the robot has this base.
         robot_id: its name; results of another robot are refused.
 
     Raises:
@@ -169,6 +176,7 @@ class Robot:
     arm: Arm
     driver: Driver
     has_arm: bool = fact("Whether the robot has the arm described here.", source="KUKA youBot manual V6")
+    has_base: bool = fact("Whether the robot has the base described here.", source="KUKA youBot manual V6")
     robot_id: str = fact("Name of this robot; results of another robot are refused.", source="chosen: set your own")
 
     def __post_init__(self) -> None:
@@ -197,20 +205,24 @@ def robot_table(given: Mapping[str, Any] | None = None, own: Mapping[str, Any] |
     """Parameter table of all robot facts, with the values of config/youbot.yaml as defaults.
 
     Args:
-        given: dotted names and values of files. They say how many joints the arm has; the joints of an arm with another
-            URDF have no defaults but these values. The lateral factor of wheels with given rollers follows from these.
-            A `robot_id` that does not begin with youbot is of another robot, which has the defaults of `_assumed`.
+        given: dotted names and values of files, the URDF by its path. They say how many joints the arm has. Friction
+            and motors of an arm with another URDF are NaN, unknown, where no file gives them, its rotor inertias 0.
+            The lateral factor of wheels with given rollers follows from these. A `robot_id` that does not begin with
+            youbot is of another robot, which has the defaults of `_assumed`.
         own: those of the robot's own files, without what was identified; `given` by default.
 
     Raises:
-        ParameterError: a joint of such an arm lacks a value, or has one that its parameter refuses.
+        ParameterError: a joint of such an arm has a value that its parameter refuses.
     """
     values, given = read_parameters(config_path("youbot.yaml"), ""), given or {}
     own = given if own is None else own
     if not str(own.get(_ID, _YOUBOT)).startswith(_YOUBOT):
         values |= _assumed(values, own)
+    same_arm = (urdf := given.get(_URDF, values[_URDF])) == values[_URDF]
+    if not same_arm and isinstance(urdf, str):
+        of_urdf = defaults_of_urdf(urdf, given.get(_ROOT), given.get(_TIP), given.get(_ARM_JOINTS))
+        values |= {f"{PREFIX}.{name}": value for name, value in of_urdf.items()}
     names = given.get(_ARM_JOINTS, values[_ARM_JOINTS])
-    same_arm = given.get(_URDF, values[_URDF]) == values[_URDF]
     defaults = {name: value for name, value in values.items() if not name.startswith(_JOINT)}
     rollers = given.get(_ROLLERS)
     if isinstance(rollers, int | float) and rollers >= FEWEST_ROLLERS:
@@ -220,13 +232,10 @@ def robot_table(given: Mapping[str, Any] | None = None, own: Mapping[str, Any] |
             name = f"{_JOINT}_{k + 1}{leaf}"
             if same_arm and name in values:
                 defaults[name] = values[name]
-            elif name in given:
+            elif name in given and not is_unknown(given[name]):
                 defaults[name] = Parameter(name, values[f"{_JOINT}_1{leaf}"], **metadata).check(given[name])
             else:
-                got, expected = "no value", f"one for each of the {len(names)} joints of robot.driver.arm_joints"
-                raise ParameterError(
-                    f"parameter {name}", got=got, expected=expected, remedy="give it in the robot file"
-                )
+                defaults[name] = 0.0 if leaf.endswith(_ROTOR) else math.nan
     return fact_table(Robot, PREFIX, defaults, len(names))
 
 
@@ -236,7 +245,8 @@ def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str,
     The mass is that of a youBot on the floor between the wheels; friction and inertia follow from it and the wheels.
     A value of another type than the youBot's is left to the check of its parameter.
     """
-    known: dict[str, Any] = {f"{PREFIX}.has_arm": _URDF in given, _LATERAL_FACTOR: 1.0}
+    arm_alone = _URDF in given and not any(name.startswith(BASE_FACTS) for name in given)
+    known: dict[str, Any] = {_HAS_ARM: _URDF in given, _HAS_BASE: not arm_alone, _LATERAL_FACTOR: 1.0}
 
     def default(name: str, value: Any) -> Any:
         """Set a default; return the value that holds, of the file or this."""
@@ -298,6 +308,13 @@ def values_of(robot: Robot) -> dict[str, Value]:
     return values_in(robot, PREFIX)
 
 
+def unnamed_robot(name: str, joints: Sequence[str], has_base: bool) -> Robot:
+    """A robot of which no more is known than the joints of its arm; nothing of it is a youBot's."""
+    given: dict[str, Value] = {_ID: name, _HAS_BASE: has_base, _HAS_ARM: bool(joints)}
+    given |= {_URDF: "", _ARM_JOINTS: tuple(joints)} if joints else {}
+    return robot_from_values({one.name: given.get(one.name, one.default) for one in robot_table(given)})
+
+
 def load_robot(
     result_file: ResultFiles = None, params_file: Path | str | None = None, robot_file: Path | str | None = None
 ) -> Robot:
@@ -327,9 +344,9 @@ def load_robot(
     facts_file = config_path("youbot.yaml") if named is None else named
     own_files = [facts_file, *result_files(params_file)]
     results = result_files(result_file)
-    own, identified = (_merged(read_parameters(path, "") for path in paths) for paths in (own_files, results))
+    own, identified = (_merged(_placed(path, _given(path)) for path in paths) for paths in (own_files, results))
     table = {parameter.name: parameter for parameter in robot_table(own | identified, own)}
-    facts, *others = (_placed(path, read_checked(path, PREFIX, table)) for path in own_files)
+    facts, *others = (_placed(path, _given(path, table)) for path in own_files)
     params = _merged(others)
     if not facts:
         expected, remedy = f"/**: ros__parameters: {PREFIX}: NAME: VALUE", "write at least its robot_id and geometry"
@@ -337,7 +354,7 @@ def load_robot(
     own_id, result, source = (facts | params).get(_ID, table[_ID].default), dict[str, Value](), dict[str, Path]()
     for path in results:
         found = _placed(path, read_checked(path, PREFIX, table))
-        if foreign := next((name for name in found if name.startswith((f"{PREFIX}.driver.", f"{PREFIX}.has_arm"))), ""):
+        if foreign := next((name for name in found if name.startswith((f"{PREFIX}.driver.", f"{PREFIX}.has_"))), ""):
             raise ParameterError(
                 f"result file {path}",
                 got=f"a robot file: it has {foreign}",
@@ -371,6 +388,13 @@ def _merged(files: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     return {name: value for values in files for name, value in values.items()}
 
 
+def _given(path: Path, table: Mapping[str, Parameter] | None = None) -> dict[str, Value]:
+    """Values of a robot file, checked by a table if there is one; those of a URDF are its name and itself."""
+    if str(path).lower().endswith(".urdf"):
+        return {_ID: path.stem, _URDF: str(path.absolute())}
+    return read_parameters(path, "") if table is None else read_checked(path, PREFIX, table)
+
+
 def _placed(path: Path, values: dict[str, Value]) -> dict[str, Value]:
     """Values of a file, with the absolute path of a URDF beside it."""
     beside = path.absolute().parent / str(values.get(_URDF, ""))
@@ -380,7 +404,7 @@ def _placed(path: Path, values: dict[str, Value]) -> dict[str, Value]:
 def open_facts(
     robot_file: Path | str | None, params_file: Path | None = None, result_file: ResultFiles = None
 ) -> dict[str, Value]:
-    """Names and assumed values of all facts that the files of a robot leave open; none of a youBot.
+    """Names and assumed values of all facts that the files of a robot leave open, NaN for unknown; none of a youBot.
 
     Raises:
         ParameterError, ResourceError: as `load_robot`.
@@ -390,7 +414,7 @@ def open_facts(
         return {}
     named = robot_path(robot_file) if isinstance(robot_file, str) else robot_file
     paths = named, params_file, *result_files(result_file)
-    given = {name for path in paths if path is not None for name in read_parameters(path, "")}
+    given = {name for path in paths if path is not None for name in _given(path)}
     return {name: value for name, value in values_of(robot).items() if name not in given}
 
 
@@ -414,22 +438,25 @@ def assumptions(
     robot = load_robot(None, params_file, robot_file)
     omni, base, driver = robot.base.geometry.wheel_distance > 0.0, f"{PREFIX}.base.", f"{PREFIX}.driver."
     shape = ("half_length", "half_width", "lateral_factor") if omni else ("wheel_distance", "drive_angles")
-    unasked = (f"{PREFIX}.has_arm", *(place + leaf for place in (f"{base}geometry.", driver) for leaf in shape))
+    unasked = (_HAS_ARM, _HAS_BASE, *(place + leaf for place in (f"{base}geometry.", driver) for leaf in shape))
     if _ROLLERS not in values:  # from which it follows
         unasked += (_LATERAL_FACTOR,)
     if not robot.has_arm:
         unasked += ARM_FACTS
-    elif f"{base}geometry.wheel_radius" in values:  # an arm, of whose base nothing is said
-        unasked += (base, driver)
+    elif not robot.has_base or f"{base}geometry.wheel_radius" in values:  # an arm, of whose base nothing is said
+        unasked += BASE_FACTS
+    unknown = dict.fromkeys(name.split(".")[3] for name, value in values.items() if is_unknown(value))
     table = facts_of(Robot, PREFIX, len(robot.arm.joints))
     identified = {name for name, _, about in table if about["source"].startswith(NEUTRAL)}
     texts = [
         f"{name.removeprefix(f'{PREFIX}.')} {_shown(value)}"
         for name, value in values.items()
-        if not (name.startswith(unasked) or name in identified)
+        if not (name.startswith(unasked) or name in identified or is_unknown(value) or name.endswith(_ROTOR))
     ]
     more = f"; and {len(texts) - most} more: youbot identify --verbose lists them" if len(texts) > most else ""
-    return f"assumed, since {robot_file} does not say: {'; '.join(texts[:most])}{more}" if texts else ""
+    told = [f"assumed, since {robot_file} does not say: {'; '.join(texts[:most])}{more}"] if texts else []
+    told += [f"unknown until identified or given: {' and '.join(unknown)} of its joints"] if unknown else []
+    return "; ".join(told)
 
 
 def _shown(value: Value) -> str:

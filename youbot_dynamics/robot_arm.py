@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.parameters import fact
+from youbot_dynamics.errors import ModelError, ResourceError
+from youbot_dynamics.parameters import Value, fact, is_unknown, values_in
 from youbot_dynamics.resources import urdf_path
 
 # Every node reads the facts, few need the models: these bring in the compiler, 0.2 s of every start.
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from youbot_dynamics.dynamics.thermal_motor import GearedMotor
     from youbot_dynamics.dynamics.tree import Tree
 
+_WHOLE_TURNS = 4.0 * math.pi  # [rad] of a joint that may turn as far as it likes, and of one of unknown limits
+_REACH = 0.4  # share of the room of a joint that an excitation uses on either side of its middle
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-manipulator.cfg"
 _SHEET = "maxon sheets as quoted by Meka M3 configurations: EC 45 flat 50 W (1-3), 339281 (4), 267121 (5)"
 _of_sheet = partial(fact, source=_SHEET)
@@ -185,20 +190,34 @@ class Arm:
         "Temperature of the air around the motors.", "degC", (-20.0, 60.0), source="chosen: a warm room"
     )
 
+    @property
+    def is_known(self) -> bool:
+        """Whether friction and motors of all joints are known."""
+        return not any(map(is_unknown, values_in(self, "").values()))
+
     def friction(self) -> tuple[LuGre, ...]:
-        """Friction model of each joint; ModelError for constants that make energy."""
+        """Friction model of each joint; ModelError for constants that make energy, or are unknown."""
+        for k, joint in enumerate(self.joints):
+            _check_known(f"joint_{k + 1}.friction", joint.friction)
         return tuple(joint.friction.lugre() for joint in self.joints)
 
     def motors(self) -> tuple[GearedMotor, ...]:
-        """Thermal motor behind its gear, for each joint; ModelError for constants no motor has.
+        """Thermal motor behind its gear, for each joint; ModelError for constants no motor has, or that are unknown.
 
         The rotor turns freely: its friction is in the joint's.
         """
+        for k, joint in enumerate(self.joints):
+            _check_known(f"joint_{k + 1}.motor", joint.motor)
         return tuple(self._geared_motor(joint.motor) for joint in self.joints)
 
     def reflected_rotor_inertia(self) -> NDArray[np.float64]:
-        """Inertia N^2 J (n,) of the rotors at the joints [kg m2]; the youBot's 0.33 to 0.018 exceed its links' own."""
-        return np.array([motor.reflected_inertia for motor in self.motors()])
+        """Inertia N^2 J (n,) of the rotors at the joints [kg m2], 0 where it is unknown.
+
+        The youBot's, 0.33 to 0.018, exceed its links' own.
+        """
+        return np.array(
+            [np.nan_to_num(joint.motor.gear_ratio) ** 2 * joint.motor.rotor_inertia for joint in self.joints]
+        )
 
     def urdf_file(self) -> Path:
         """Path of the URDF.
@@ -259,3 +278,51 @@ class Arm:
             ambient_temperature=self.ambient_temperature,
         )
         return GearedMotor(thermal, motor.gear_ratio)
+
+
+def _check_known(what: str, facts: JointFriction | JointMotor) -> None:
+    """Refuse a model with facts that are unknown.
+
+    Raises:
+        ModelError: it names them.
+    """
+    if unknown := [name.removeprefix(".") for name, value in values_in(facts, "").items() if is_unknown(value)]:
+        got, remedy = f"no {', '.join(unknown)}", f"identify them, or give them in the robot file as robot.arm.{what}"
+        raise ModelError(f"{what} of the arm", got=got, expected="values of this joint", remedy=remedy)
+
+
+def defaults_of_urdf(urdf: str, root: object, tip: object, joints: object) -> dict[str, Value]:
+    """Facts of an arm and its driver that its URDF gives or that are assumed, by their names below `robot`.
+
+    The arm is the chain from the root of the URDF until it branches, as into fingers.
+
+    Args:
+        urdf: absolute path; "" for an arm of which only the joints are known.
+        root: link that carries the first joint, if a file names it.
+        tip: last link, if a file names it.
+        joints: names of the joints, if a file gives them; those of the URDF otherwise.
+    """
+    limits: list[tuple[float, float]] = []
+    names = tuple(map(str, joints)) if isinstance(joints, tuple) else ()
+    if urdf:
+        from youbot_dynamics.dynamics.tree import arm_chain, read_urdf
+
+        with suppress(ModelError, ResourceError):  # named where the arm is used: a base has no need of it
+            root, tip = arm_chain(Path(urdf), root if isinstance(root, str) else None) if tip is None else (root, tip)
+            moving = [one for one in read_urdf(Path(urdf), str(root), tip=str(tip))[1:] if one.joint_type != "fixed"]
+            names = names or tuple(link.joint for link in moving)
+            limits = [(link.limits.lower, link.limits.upper) for link in moving]
+    limits = limits if len(limits) == len(names) else [(-math.inf, math.inf)] * len(names)
+    ends = [(low, high) if high - low < _WHOLE_TURNS else (-1.0, 1.0) for low, high in limits]
+    middle = tuple(0.5 * (low + high) for low, high in ends)
+    facts: dict[str, Value] = {
+        "driver.arm_joints": names or ("joint_1",),
+        "arm.root_link": str(root or ""),
+        "arm.tip_link": str(tip or ""),
+        "arm.rest_position": tuple(min(max(0.0, low), high) for low, high in ends),
+        "arm.excitation_centre": middle,
+        "arm.excitation_reach": tuple(max(0.01, min(1.0, _REACH * (high - low))) for low, high in ends),
+        "arm.payload": 1.0,
+        "arm.grip_point": (0.0, 0.0, 0.0),
+    }
+    return facts

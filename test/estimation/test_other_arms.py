@@ -163,9 +163,11 @@ def changed(tmp_path: Path, **values: object) -> Robot:
     return load_robot(robot_file=file)
 
 
-def test_a_joint_without_values_is_refused_for_the_youbots_are_none_of_it(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"arm\.joint_2\.friction\.coulomb.*no value.*6 joints.*robot file"):
-        changed(tmp_path, **{"arm.joint_2.friction.coulomb": None})
+def test_a_joint_without_values_has_none_for_the_youbots_are_none_of_it(tmp_path: Path) -> None:
+    robot = changed(tmp_path, **{"arm.joint_2.friction.coulomb": None})
+    assert np.isnan(robot.arm.joints[1].friction.coulomb) and not robot.arm.is_known
+    with pytest.raises(ModelError, match=r"joint_2\.friction of the arm: got no coulomb;.*robot file"):
+        robot.arm.friction()
 
 
 def test_more_joints_than_names_are_refused(tmp_path: Path) -> None:

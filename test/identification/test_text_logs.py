@@ -10,7 +10,7 @@ from body_runs import ramps, twin_drive
 from command_line import exit_code
 from stage_bags import ROBOT, nanoseconds, write_rows
 
-from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.identification.signals import HeldCommand
@@ -113,14 +113,14 @@ def test_an_axis_is_held_until_its_next_command_when_each_has_rows_of_its_own(tm
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ("time=t:ms,position.wheel_fl=enc0", "position.wheel_fl; expected position.JOINT with JOINT of wheel_joint_fl"),
+        ("time=t:ms,position.wheel_fl=enc0", "got robot 'unnamed robot', .* expected a robot with its wheels"),
         ("time=t:ms,position.wheel_joint_fl=enc0,pose.x=px", "got pose.x; expected pose.x, pose.y and pose.yaw"),
         ("time=t:ms,velocity.wheel_joint_fl=v0", "got a text log; expected .* a text log with position.JOINT"),
         ("time=t:ms,position.wheel_joint_fl=enc0,command.x=ux", "expected messages that name|got no states of"),
     ],
 )
 def test_columns_that_lack_something_are_named(folder, columns, words):
-    with pytest.raises(RecordingError, match=words):
+    with pytest.raises(YoubotDynamicsError, match=words):
         identify([folder / "log.csv"], ROBOT, Options(columns=columns), only=("calibration",))
 
 

@@ -34,8 +34,9 @@ from youbot_dynamics.bringup_plan._arguments import (
 from youbot_dynamics.errors import ParameterError, ResourceError
 from youbot_dynamics.identification.stages import STAGES, chosen_stages
 from youbot_dynamics.parameter_file import format_value
+from youbot_dynamics.parameters import is_unknown
 from youbot_dynamics.resources import config_path, robot_path, urdf_path
-from youbot_dynamics.robot import PREFIX, ResultFiles, assumptions, load_robot, open_facts, values_of
+from youbot_dynamics.robot import ARM_FACTS, PREFIX, ResultFiles, assumptions, load_robot, open_facts, values_of
 
 _RANGE, _DOMAIN = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"
 
@@ -113,10 +114,23 @@ def remap_arguments(rules: dict[str, str]) -> tuple[str, ...]:
 def robot_arguments(
     robot_file: Path | None, params_file: Path | None, result_file: ResultFiles = None
 ) -> tuple[str, ...]:
-    """Tokens that set what is assumed of another robot than the youBot, whose values the nodes would have without."""
+    """Tokens that set what is assumed of another robot than the youBot, whose values the nodes would have without.
+
+    An arm of which friction or motors are unknown is none for the nodes.
+
+    Raises:
+        ParameterError: a URDF instead of a robot file, which nodes cannot read.
+    """
+    if robot_file is not None and robot_file.suffix == ".urdf":
+        remedy = f"write arm: {{urdf: {robot_file.name}}} into a robot file: docs/new_robot.md"
+        got, expected = "a URDF alone, which nodes cannot read", "a robot file"
+        raise ParameterError(f"robot file {robot_file}", got=got, expected=expected, remedy=remedy)
     youbot = values_of(load_robot())
-    assumed = open_facts(robot_file, params_file, result_file).items()
-    return parameter_arguments(**{name: format_value(v) for name, v in assumed if v != youbot.get(name, v)})
+    assumed = open_facts(robot_file, params_file, result_file)
+    if any(map(is_unknown, assumed.values())):
+        of_base = {name: value for name, value in assumed.items() if not name.startswith(ARM_FACTS)}
+        assumed = {**of_base, f"{PREFIX}.has_arm": False}
+    return parameter_arguments(**{name: format_value(v) for name, v in assumed.items() if v != youbot.get(name, v)})
 
 
 def namespace_arguments(namespace: str) -> tuple[str, ...]:
@@ -296,7 +310,10 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     facts = load_robot(results, own, robot)
     if facts.arm.urdf != load_robot().arm.urdf:  # else each node would resolve a relative path by itself
         nodes = replace(nodes, common=own_common + parameter_arguments(**{f"{PREFIX}.arm.urdf": facts.arm.urdf}))
-    given = replace(given, estimate_arm=given.estimate_arm and facts.has_arm)
+    given = replace(given, estimate_arm=given.estimate_arm and facts.has_arm and facts.arm.is_known)
+    if not facts.has_base:
+        got, remedy = "an arm alone", "ros2 run youbot_dynamics arm_ekf with its parameters: docs/interface.md"
+        raise ParameterError(f"robot file {robot}", got=got, expected="a robot with a base", remedy=remedy)
 
     processes = []
     if given.robot in _PLANTS:

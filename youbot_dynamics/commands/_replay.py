@@ -22,6 +22,7 @@ from youbot_dynamics.files import check_folder, lying_in, write_atomically, writ
 from youbot_dynamics.identification.reading import (
     Opened,
     Options,
+    columns_of,
     excess_of_angles,
     find_arm_states,
     find_topic,
@@ -69,16 +70,18 @@ class _OpenedLog:
 
 
 def open_log(
-    path: Path, robot: Robot, columns: str, topics: Mapping[str, str], inverted: Sequence[str] = ()
+    path: Path, robot: Robot, columns: str, topics: Mapping[str, str], inverted: Sequence[str] = (), rate: float = 0.0
 ) -> _OpenedLog:
-    """Read a bag, or a text log whose columns are described.
+    """Read a bag, or a text log.
 
     Args:
-        path: rosbag2 folder, .mcap, .db3, .bag, or a text file with `columns`.
+        path: rosbag2 folder, .mcap, .db3, .bag, or a text file.
         robot: robot whose joints are read.
-        columns: of a text log, such as ``time:ms,position.arm_joint_1:deg,effort.arm_joint_1``; "" for a bag.
+        columns: of a text log, such as ``time:ms,position.arm_joint_1:deg,effort.arm_joint_1``; "" for a bag, and to
+            find them by the header.
         topics: role -> name, given by the user.
         inverted: joints whose efforts change sign.
+        rate: lines a second [Hz] of a text log without times; 0 for one with them.
 
     Raises:
         RecordingError: the path does not exist, or there are no arm states, no efforts, or angles not in radians.
@@ -88,8 +91,11 @@ def open_log(
     for name in inverted:
         if name not in joints:
             raise ParameterError(f"--invert-effort {name}", expected=f"one of {', '.join(joints)}")
-    source = open_recording(path, 0, robot, Options(topics, columns))
-    opened = _read(source.bag(), joints, topics) if source.log is None else _of_text(source, joints, topics)
+    log = columns_of(path, columns, rate, robot)
+    if log is not None and log.told:
+        announce(f"note: {log.told}")
+    source = open_recording(path, 0, robot, Options(topics, columns, rate=rate))
+    opened = _read(source.bag(), joints, topics) if log is None else _of_text(source, joints, topics, log.description)
     signs = np.where([name in inverted for name in joints], -1.0, 1.0)
     opened = dataclasses.replace(opened, arm=dataclasses.replace(opened.arm, effort=opened.arm.effort * signs))
     _check(path, opened.arm, robot)
@@ -135,8 +141,8 @@ def _motor_readings(recording: Recording, topic: str, joints: tuple[str, ...]) -
     return MotorReadings(times_of(states), states.effort)
 
 
-def _of_text(source: Opened, joints: tuple[str, ...], topics: Mapping[str, str]) -> _OpenedLog:
-    """Read a text log with a position of each joint."""
+def _of_text(source: Opened, joints: tuple[str, ...], topics: Mapping[str, str], columns: str) -> _OpenedLog:
+    """Read a text log with these columns, a position of each joint among them."""
     known = source.log.joints.get("position", {}) if source.log is not None else {}
     if missing := [name for name in joints if name not in known]:
         raise RecordingError(
@@ -149,7 +155,7 @@ def _of_text(source: Opened, joints: tuple[str, ...], topics: Mapping[str, str])
     source_facts = {name: opened.provenance[name] for name in ("log", "SHA-256")}
     # The topics of a text log are one second late, so that no stamp is 0; the estimates have the times of the log.
     return dataclasses.replace(
-        opened, origin=opened.origin - 1_000_000_000, provenance={**source_facts, "columns": source.options.columns}
+        opened, origin=opened.origin - 1_000_000_000, provenance={**source_facts, "columns": columns}
     )
 
 
@@ -225,7 +231,7 @@ def replay_command(given: argparse.Namespace) -> int:
     robot, settings = read_node(given.result_file, given.params_file, robot_path(given.robot_file))
     with steps("youbot replay") as step:
         step("reading")
-        opened = open_log(given.log, robot, given.columns, topics, given.invert_effort)
+        opened = open_log(given.log, robot, given.columns, topics, given.invert_effort, given.rate)
         replay = replay_arm(opened.arm, robot, settings, step)
         if given.out is not None:
             step("drawing the report")
@@ -262,7 +268,7 @@ def read_node(
     table = {parameter.name: parameter for parameter in (*robot_table(values_of(robot)), *settings_table(ArmSettings))}
     given: dict[str, Value] = {}
     for path in (robot_file, *result_files(result_file), params_file):
-        if path is None:
+        if path is None or path.suffix == ".urdf":
             continue
         for name, value in read_parameters(path, _NODE).items():
             if name in _ELSEWHERE or name.startswith("qos_overrides."):

@@ -19,7 +19,7 @@ from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryErr
 from youbot_dynamics.files import check_folder, lying_in, read_text, write_atomically
 from youbot_dynamics.identification.excitation import check_size
 from youbot_dynamics.identification.pipeline import compare, fleet_worker, identify
-from youbot_dynamics.identification.reading import ROLES, UNNAMED, Options, named_topics
+from youbot_dynamics.identification.reading import ROLES, UNNAMED, Options, columns_of, named_topics
 from youbot_dynamics.identification.result import result_json
 from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.identification.stages import chosen_stages
@@ -45,8 +45,12 @@ def identify_command(given: argparse.Namespace) -> int:
         got, remedy = f"{' and '.join(present)} in it, of something else", "name another one, or move these away"
     refusal = RecordingError(f"--out {given.out}", got=got, expected="a folder without one", remedy=remedy)
     check_folder(given.out, bool(present) and not (earlier and given.overwrite), refusal)
-    options = Options(named_topics(given.topic, ROLES), given.columns, given.pose_topic, _spans(given.motors_off))
+    topics, coasted = named_topics(given.topic, ROLES), _spans(given.motors_off)
+    options = Options(topics, given.columns, given.pose_topic, coasted, given.rate)
     robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
+    for path in given.bags:
+        if (log := columns_of(path, given.columns, given.rate, robot)) is not None and log.told:
+            announce(f"note: {log.told}")
     with steps("youbot identify") as step:
         with fleet_worker(given.bags, given.scheduler, step.count, given.trust_scheduler) as worker:
             identification = identify(given.bags, robot, options, step, only=only, worker=worker)
@@ -67,7 +71,7 @@ def identify_command(given: argparse.Namespace) -> int:
         print_answer(identification.result, short_path(given.out / "result.yaml"), words, given.verbose)
         for note in identification.notes if given.verbose else filter(None, [assumptions(*files)]):
             announce(f"note: {note}")
-        robot_yaml = "" if identification.robot.robot_id == UNNAMED else ", robot.yaml"
+        robot_yaml = "" if identification.robot.robot_id in UNNAMED else ", robot.yaml"
         more = "" if given.verbose else " (more: --verbose)"
         announce(f"wrote {given.out / 'result.yaml'}{robot_yaml}, result.json and report.html{more}")
     return 0 if identification.result.complete else 3

@@ -24,7 +24,7 @@ from youbot_dynamics.interrupts import INTERRUPTED, imported, run
 from youbot_dynamics.resources import ARM_EXCITATION, robot_path
 
 _ROBOT_FILE = (
-    "robot, by the name of a file in config/robots, such as rosbot_xl, or the path of one (default: the youBot)"
+    "robot: a name in config/robots, such as rosbot_xl, or the path of a robot file or a URDF (default: the youBot)"
 )
 _EPILOG = """\
 examples:
@@ -50,9 +50,10 @@ exit codes: 0 done, 1 refused or failed (one line gives the reason), 2 wrong usa
 _SEVERAL = "give the option once for each of several files, which must not have a value in common"
 _COLUMNS = (
     "columns of text logs in file order: time, ROLE.NAME, or _ to skip a column, each with :UNIT if it is not in SI; "
-    "ROLE is position, velocity, effort, voltage or temperature of a joint, command, measured or measured_position of "
-    "an axis or channel, or pose (x, y, yaw); NAME=HEADER:UNIT finds a column by its header; a factor scales a "
-    "unit, as in turn/4096 or -0.5*V"
+    "ROLE is position, velocity, effort, current, voltage, temperature (of the winding) or housing (temperature) of a "
+    "joint, command, command_position, measured or measured_position of an axis, joint or channel, or pose (x, y, yaw);"
+    " NAME=HEADER:UNIT finds a column by its header; a factor scales a unit, as in turn/4096 or -0.5*V "
+    "(default: by the header)"
 )
 
 
@@ -134,6 +135,7 @@ def _add_identify(verbs) -> None:
         "  youbot identify drive_1 --out found --only delay,base_friction\n"
         "  youbot identify mocap_1 --out found --only calibration --pose-topic /mocap/base\n"
         "  youbot identify translation rotation --out found --json\n"
+        "  youbot identify log.csv --out found                columns by the names in its header\n"
         "  youbot identify log.csv --columns time:ms,command.x,measured.x --out found\n"
         "  youbot identify log.csv --columns time=t:ms,position.wheel_joint_fl=enc_1:turn/4096,... --out found\n",
     )
@@ -153,7 +155,7 @@ def _add_identify(verbs) -> None:
         "each recording; give the option once for each span"
     )
     _repeated(parser, "--motors-off", "BEGIN,END", coasted)
-    parser.add_argument("--columns", default="", help=_COLUMNS)
+    _add_columns(parser)
     _add_robot_files(parser)
     parser.add_argument(
         "--scheduler",
@@ -166,6 +168,11 @@ def _add_identify(verbs) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace the result of an earlier identification")
     parser.add_argument("--verbose", action="store_true", help="also print every value with its verdict, and all notes")
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--columns", default="", help=_COLUMNS)
+    _number(parser, "--rate", 0.0, "lines a second [Hz] of text logs without a column with the time")
 
 
 def _add_robot_files(parser: argparse.ArgumentParser, more: str = "") -> None:
@@ -199,7 +206,7 @@ def _add_replay(verbs) -> None:
     )
     parser.add_argument("log", type=_path, metavar="LOG", help="bag (mcap, sqlite3, ROS 1) or text log")
     parser.add_argument("--out", type=_path, metavar="DIR", help="folder for report.html and a bag of the estimates")
-    parser.add_argument("--columns", default="", help=_COLUMNS)
+    _add_columns(parser)
     _add_robot_files(parser, " and of arm_ekf")
     _repeated(parser, "--result-file", "FILE", f"result.yaml of youbot identify; {_SEVERAL}")
     roles = "arm_states, motor_voltage, motor_temperature"
@@ -217,18 +224,10 @@ def _add_record(verbs) -> None:
         "  youbot record --out drive_1\n  youbot record --out drive_2 /wheel_commands /driver/joint_states\n",
     )
     parser.add_argument("--out", required=True, metavar="BAG", help="folder of the bag, new or empty")
-    parser.add_argument(
-        "topics",
-        nargs="*",
-        metavar="TOPIC",
-        help="topics to record (default: all; with --namespace, all topics of this robot)",
-    )
-    parser.add_argument(
-        "--wait",
-        type=float,
-        default=30.0,
-        metavar="SECONDS",
-        help="how long to wait for a first topic before giving up; a warning comes after 5 s (default: 30)",
+    every = "topics to record (default: all; with --namespace, all topics of this robot)"
+    parser.add_argument("topics", nargs="*", metavar="TOPIC", help=every)
+    _number(
+        parser, "--wait", 30.0, "how long to wait for a first topic before giving up [s]; a warning comes after 5 s"
     )
     _add_namespace(parser)
 

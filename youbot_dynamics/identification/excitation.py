@@ -38,6 +38,7 @@ from youbot_dynamics.resources import ARM_EXCITATION, EXCITATION
 from youbot_dynamics.robot import Robot
 
 _SHARE = 0.8  # share of the largest speeds and accelerations that is used
+_USUAL_FRICTION = 0.05  # Coulomb torque, and that at 1 rad/s, over the largest torque
 _TURN = 1.5  # largest turn of the base [rad]
 _KNOT = 0.1  # interval between knots of a trajectory [s]
 _RAMP = 2.0  # duration of the fade-in and fade-out [s]
@@ -106,7 +107,8 @@ def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0)
     motion starts and ends.
 
     Args:
-        robot: robot with an arm of n joints; the friction that it expects counts for the torque limits.
+        robot: robot with an arm of n joints; the friction that it expects counts for the torque limits. Torque limits
+            of unknown motors are those of the URDF; unknown friction is taken as 5 % of them.
         duration: [s].
         tries: number of motions in the search.
         seed: random seed of the search.
@@ -124,6 +126,9 @@ def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0)
     middle, room = _arm_room(robot, tree)
     rubbing = np.array([[joint.friction.coulomb, joint.friction.viscous] for joint in joints])
     strongest = np.array([joint.motor.largest_torque for joint in joints])
+    strongest = np.where(np.isnan(strongest), [limit.effort for limit in tree.limits], strongest)
+    usual = np.where(np.isfinite(strongest), _USUAL_FRICTION * strongest, 1.0)
+    rubbing = np.where(np.isnan(rubbing), usual[:, None], rubbing)
     fastest = _SHARE * np.array([limit.velocity for limit in tree.limits])
     if not np.all(fastest > 0.0):
         joint, got = tree.joint_names[int(np.argmin(fastest))], '<limit velocity="0"> in the URDF'

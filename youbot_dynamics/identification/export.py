@@ -69,13 +69,13 @@ def export_all(
             written.append(path)
         else:
             path.unlink(missing_ok=True)
-    texts = {
-        place / Path(robot.arm.urdf).name: _urdf_text(result, robot, products.get(BODIES), head),
-        place / "motors.xml": _mujoco_text(result, robot, head),
-    }
-    for path, text in texts.items():
-        _put(path, text, written)
-    _put(place / "youbot.xml", _robot_text(result, robot, written, whole_robot, head), written)
+    texts = {"motors.xml": _mujoco_text(result, robot, head)}
+    if robot.arm.urdf:
+        texts[Path(robot.arm.urdf).name] = _urdf_text(result, robot, products.get(BODIES), head)
+    for name, text in texts.items():
+        _put(place / name, text, written)
+    if robot.arm.urdf:
+        _put(place / "youbot.xml", _robot_text(result, robot, written, whole_robot, head), written)
     if not any(place.iterdir()):
         place.rmdir()
     return tuple(written)
@@ -427,11 +427,13 @@ def _dcmotor(name: str, geared: GearedMotor, friction: LuGre, identified: set[st
 
 
 def _mujoco_text(result: Result, robot: Robot, head: list[str]) -> str:
-    """MJCF with the motors of the joints for which anything was identified; "" if there are none.
+    """MJCF with the motors of the joints for which anything was identified; "" if there are none, or of unknown motors.
 
     Values of these motors that were not identified are those of the robot; the comment at the start lists them.
     """
     better = result.applied_to(robot)
+    if not better.arm.is_known:
+        return ""
     actuator = ElementTree.Element("actuator")
     comments = list(head)
     motors, frictions = better.arm.motors(), better.arm.friction()

@@ -23,8 +23,8 @@ from youbot_dynamics.identification.finding import Finding, Row, asked
 from youbot_dynamics.identification.least_squares import ENOUGH, Estimate, Kind, Reason, recorded_reason, with_unit
 from youbot_dynamics.identification.reading import Source, listed
 from youbot_dynamics.parameter_file import write_parameters
-from youbot_dynamics.parameters import Parameter, Value
-from youbot_dynamics.robot import ARM_FACTS, Robot, robot_from_values, robot_table, values_of
+from youbot_dynamics.parameters import Parameter, Value, is_unknown
+from youbot_dynamics.robot import ARM_FACTS, BASE_FACTS, Robot, robot_from_values, robot_table, values_of
 
 SCHEMA_VERSION = 2
 
@@ -213,7 +213,8 @@ def write_result(folder: Path, result: Result, command: str = "") -> None:
 def write_robot(folder: Path, result: Result, robot: Robot) -> None:
     """Write robot.yaml into an existing folder: all facts of the robot, and where those of the result are from.
 
-    It is a robot file that needs no result beside it. Of a base that has no arm it says nothing of one.
+    It is a robot file that needs no result beside it. Of a part that the robot lacks, and of what is unknown, it says
+    nothing.
     """
     found, drives = result.parameters(), listed([Path(source.path).name for source in result.sources])
     notes = {}
@@ -223,8 +224,8 @@ def write_robot(folder: Path, result: Result, robot: Robot) -> None:
             alone = f"identified, {low} to {high}" if finding.identified else "used together with others"
             notes[finding.name] = f"{alone}, from {drives}"
     facts = values_of(dataclasses.replace(robot, robot_id=result.robot_id)) | found
-    if not robot.has_arm:
-        facts = {name: value for name, value in facts.items() if not name.startswith(ARM_FACTS)}
+    absent = (*(() if robot.has_arm else ARM_FACTS), *(() if robot.has_base else BASE_FACTS))
+    facts = {name: one for name, one in facts.items() if not (name.startswith(absent) or is_unknown(one))}
     head = [
         f"Robot '{result.robot_id}', identified by youbot_dynamics {__version__}: a robot file that needs no result.",
         "Values without a remark were given or assumed before the identification.",

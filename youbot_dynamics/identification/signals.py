@@ -363,21 +363,20 @@ def _motion_time_for_receive_clock(states: JointSeries | TwistSeries | PoseSerie
 
 
 def text_signals(log: TextLog) -> MotionSignals:
-    """Command and motion of the channels of a text log; speeds take precedence over positions.
+    """Command and motion of the channels of a text log: speeds, else positions, else those of joints of these names.
 
     Raises:
         RecordingError: no channel has both a command and a motion.
     """
-    both = [name for name in log.command if name in log.measured or name in log.measured_position]
+    speed = {**log.joints.get("velocity", {}), **log.measured}
+    place = {**log.joints.get("position", {}), **log.measured_position}
+    both = [name for name in log.command if name in speed or name in place]
     if not both:
-        raise RecordingError(
-            f"{log.path}",
-            got=f"commands {', '.join(log.command) or 'none'}, motions {', '.join(log.measured) or 'none'}",
-            expected="a channel with both",
-            remedy="name them in --columns as command.NAME and measured.NAME",
-        )
-    speeds = all(name in log.measured for name in both)
-    motion = [log.measured[n] if speeds else log.measured_position.get(n, np.full(len(log.time), np.nan)) for n in both]
+        got = f"commands {', '.join(log.command) or 'none'}, motions {', '.join({**speed, **place}) or 'none'}"
+        remedy = "name them in --columns as command.NAME and measured.NAME"
+        raise RecordingError(f"{log.path}", got=got, expected="a channel with both", remedy=remedy)
+    speeds = all(name in log.measured for name in both) or not any(name in place for name in both)
+    motion = [speed[name] if speeds else place.get(name, np.full(len(log.time), np.nan)) for name in both]
     return MotionSignals(
         channels=tuple(both),
         units=("1",) * len(both),
@@ -392,10 +391,7 @@ def text_signals(log: TextLog) -> MotionSignals:
     )
 
 
-NO_EFFORT = Reason(
-    Kind.NOT_MEASURED,
-    "the states of the arm have no efforts: use a driver that reports them",
-)
+NO_EFFORT = Reason(Kind.NOT_MEASURED, "the states of the arm have no efforts: use a driver that reports them")
 _ZERO_EFFORT = Reason(
     Kind.NOT_MEASURED,
     "every effort of the arm is exactly 0: its motors were off, or its driver does not measure efforts",
@@ -437,7 +433,9 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
     states, there = recording.joint_states(topic, named), [joints.index(name) for name in named]
     time, resting = times_of(states), np.tile(robot.arm.rest_position, (len(states.position), 1))
     position, effort, velocity = resting.copy(), np.zeros_like(resting), np.full_like(resting, np.nan)
-    position[:, there], effort[:, there], velocity[:, there] = states.position, states.effort, states.velocity
+    without = ~np.any(np.isfinite(states.effort), axis=0)
+    efforts = np.where(without & ~np.all(without), 0.0, states.effort)  # nothing is found of these joints alone
+    position[:, there], effort[:, there], velocity[:, there] = states.position, efforts, states.velocity
     beyond = excess_of_angles(f"topic {states.topic} in {recording.path}", position, robot)
     sound = np.isfinite(time) & np.all(np.isfinite(position) & np.isfinite(effort), axis=1)
     left_out = int(np.count_nonzero(~sound))

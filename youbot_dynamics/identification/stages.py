@@ -20,12 +20,12 @@ class About(NamedTuple):
 
     what: str  # what it identifies
     remark: str = ""  # remark that applies to all its numbers
-    of_arm: bool = False  # whether it needs an arm
+    of: str = ""  # part of the robot that it needs: "arm", "base" or its "wheels"
 
     @property
     def part(self) -> str:
         """Part of the robot that it is about."""
-        return "arm" if self.of_arm else "base"
+        return "arm" if self.of == "arm" else "base"
 
     @property
     def title(self) -> str:
@@ -44,14 +44,14 @@ _BODY = (
 _SCALED = "all values scale with the torque constant of the efforts; the intervals do not include its error"
 # Each phase uses the results of the phases before it; the stages of one phase read a recording together.
 PHASES = (
-    {"calibration": About("geometry")},
+    {"calibration": About("geometry", of="wheels")},
     {"delay": About("delays", _DELAY)},
-    {"body": About("limits", _BODY)},
-    {"response": About("response")},
+    {"body": About("limits", _BODY, of="base")},
+    {"response": About("response", of="wheels")},
     {
-        "base_friction": About("friction", _SCALED),
-        "arm_friction": About("friction", of_arm=True),
-        "thermal": About("motors", of_arm=True),
+        "base_friction": About("friction", _SCALED, of="wheels"),
+        "arm_friction": About("friction", of="arm"),
+        "thermal": About("motors", of="arm"),
     },
 )
 STAGES = {stage: about for phase in PHASES for stage, about in phase.items()}

@@ -10,7 +10,7 @@ from rclpy.node import Node
 
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.parameters import Parameter, Value, check_names, fixed_parameter, settings_from_values
-from youbot_dynamics.robot import PREFIX, Robot, robot_from_values, robot_table
+from youbot_dynamics.robot import ARM_FACTS, PREFIX, Robot, robot_from_values, robot_table
 
 _FROM_ROS = ("use_sim_time", "start_type_description_service")
 
@@ -55,6 +55,9 @@ class NodeParameters:
         self.values: dict[str, Value] = {}
         self._extra_check = check
         overrides = node._parameter_overrides
+        if (has_arm := overrides.get(f"{PREFIX}.has_arm")) is not None and not has_arm.value:
+            for name in [name for name in overrides if name.startswith(ARM_FACTS)]:  # of an arm that is no matter here
+                del overrides[name]
         given = {name: override.value for name, override in overrides.items()}
         self._table = {parameter.name: parameter for parameter in (*robot_table(given, {}), *table)}
         own = [n for n in overrides if n not in _FROM_ROS and not n.startswith("qos_overrides.")]

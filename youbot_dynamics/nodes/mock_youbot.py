@@ -292,6 +292,7 @@ class MockYoubot(Node):
         sheets = load_robot(robot_file=self._file)
         angles = sheets.base.geometry.drive_angles
         base = draw_truth(spreads, seed, angles, self._stream)
+        sheets = sheets if self._has_arm else replace(sheets, arm=self._robot.arm, driver=self._robot.driver)
         arm = draw_arm_truth(spreads, seed, len(sheets.arm.joints))
         if self._config["geometry"] == "known":
             base = base.with_geometry(sheets.base.geometry)

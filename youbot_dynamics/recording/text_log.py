@@ -2,81 +2,61 @@
 
 The reader detects the delimiter (``;``, tab, ``,``, ``|`` or blanks), decimal commas between ``;`` or tabs, and the
 header lines: the data start at the first line where all described columns are numbers. Numbers and names may be in
-double quotes. Empty lines are ignored. ``nan`` marks a value that was not measured; it is not allowed as a time. Empty
-and infinite entries are errors. A time may be a date with a time of day (ISO 8601); a zone behind it is ignored.
+double quotes. Empty lines are ignored. An empty entry or ``nan`` is a value that was not measured, but no time.
+Infinite entries are errors. A time may be a date with a time of day (ISO 8601), also in two columns; a zone behind it
+is ignored.
 """
 
 from __future__ import annotations
 
-import codecs
-import csv
 import hashlib
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.files import read_bytes
+from youbot_dynamics.recording._columns import (
+    AXES,
+    BASE_ROLES,
+    JOINT_ROLES,
+    ROLES,
+    UNITS,
+    Column,
+    check_quantity,
+    is_number,
+    parse_columns,
+    units_of,
+)
+from youbot_dynamics.recording._lines import (
+    FORMATS,
+    HEADER_LINES,
+    LONGEST_LINE,
+    encoding_of,
+    fields_of,
+    is_date,
+    is_value,
+    seconds_of,
+    value_of,
+)
+from youbot_dynamics.recording._names import unit_of
+
+__all__ = ["AXES", "JOINT_ROLES", "LARGEST", "TextLog", "read_text_log"]
 
 LARGEST = 500_000_000  # [bytes] of a log
 
-_TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_UNITS = {  # factor to SI
-    "rad": 1.0,
-    "deg": math.pi / 180.0,
-    "turn": 2.0 * math.pi,
-    "rad/s": 1.0,
-    "deg/s": math.pi / 180.0,
-    "rad/min": 1.0 / 60.0,
-    "rpm": math.pi / 30.0,
-    "m": 1.0,
-    "mm": 1e-3,
-    "m/s": 1.0,
-    "mm/s": 1e-3,
-    "A": 1.0,
-    "V": 1.0,
-    "mV": 1e-3,
-    "Nm": 1.0,
-    "mNm": 1e-3,
-    "degC": 1.0,
-    "1": 1.0,
-}
-_SCALED = re.compile(r"(?:(?P<times>[^*]+)\*)?(?P<unit>.+?)(?:/(?P<over>-?[\d.][\d.e+-]*))?")
-JOINT_ROLES = ("position", "velocity", "effort", "voltage", "temperature")
-_BASE_ROLES = ("command", "measured", "measured_position", "pose")
-_ROLES = (*_BASE_ROLES, *JOINT_ROLES)
-_COMMANDS = {"command_held": "held", "command_sampled": "sampled"}  # roles that also tell what a command is
-_EXPECTED = f"time, ROLE.NAME with ROLE of {', '.join((*_ROLES, *_COMMANDS))}, or _ to skip a column"
-# Delimiters, None for blanks, with the sign of decimals.
-_FORMATS = ((";", "."), (";", ","), ("\t", "."), ("\t", ","), (",", "."), ("|", "."), (None, "."))
-_DATE = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?)(Z|[+-]\d\d:?\d\d)?")
-_HEADER_LINES = 1000
-_LONGEST_LINE = 100_000  # characters
 _LONGEST = 9e9  # [s] from the first to the last time and 0; more nanoseconds do not fit into 64 bits
-_MOTIONS = (*_BASE_ROLES, "position")  # roles that tell a motion
+_MOTIONS = (*BASE_ROLES, "position")  # roles that tell a motion
 _LONGEST_PERIOD = 1.5  # [s] between lines on a motion: a tracker may write one a second, and most drivers 10 to 500
-_MOST_REPEATED = 0.5  # share of the lines that repeat the time before them above which it lacks digits
+_MANY_REPEATED = 0.05  # share of the lines that repeat the time before them above which it lacks digits
 _FEWEST = 3  # lines on a motion, for its period
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A column to read: its position in the file, role, channel ("" for the time), factor to SI units, unit, header."""
-
-    place: int
-    role: str
-    channel: str
-    factor: float
-    unit: str = ""  # as described
-    header: str = ""  # its name in the file, "" if it is found by its position
-    told: str = ""  # what the values of a command are, "held" until the next row, "sampled" or "" for unknown
 
 
 @dataclass(frozen=True)
@@ -88,7 +68,8 @@ class _Layout:
     delimiter: str | None
     decimal: str
     encoding: str
-    columns: tuple[_Column, ...]
+    columns: tuple[Column, ...]
+    names: tuple[str, ...] = ()  # of all columns, in the header; empty without one
 
     @property
     def time(self) -> int:
@@ -96,80 +77,17 @@ class _Layout:
         return [column.role for column in self.columns].index("time")
 
     @property
-    def dated(self) -> bool:
-        """Whether the times are dates."""
-        time = self.columns[self.time]
-        return _is_date(_fields(next(self.lines())[1], self.delimiter, self.decimal)[time.place], time)
+    def dated(self) -> set[int]:
+        """Places of the times that are dates."""
+        first = fields_of(next(self.lines())[1], self.delimiter, self.decimal)
+        return {one.place for one in self.columns if one.role == "time" and is_date(first[one.place])}
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the number (from 1) and text of each data line."""
         with self.path.open(encoding=self.encoding) as file:
             for number, line in enumerate(file, start=1):
                 if number > self.header_lines and line.strip():
-                    yield number, line[:_LONGEST_LINE]
-
-
-def _parse_columns(description: str) -> tuple[tuple[_Column, ...], int]:
-    """Parse a description (see `read_text_log`); return the columns to read and the number of all columns it names.
-
-    Raises:
-        RecordingError: an unknown name or unit, a column named twice, or no time.
-    """
-    columns: list[_Column] = []
-    parts = [part.strip() for part in description.split(",")]
-    for place, part in enumerate(parts):
-        named, _, unit = part.partition(":")
-        if named == "_":
-            continue
-        name, equals, header = (word.strip() for word in named.partition("="))
-        role, _, channel = name.partition(".")
-        told = _COMMANDS.get(role, "")
-        role = "command" if told else role
-        thing = f"column {place + 1} of the description {description!r}"
-        if (role == "time") == bool(channel) or (role != "time" and role not in _ROLES):
-            remedy = "give each column of the file one of these names, in file order, or write NAME=HEADER"
-            raise RecordingError(thing, got=repr(name), expected=_EXPECTED, remedy=remedy)
-        if bool(equals) != ("=" in parts[0]) or bool(equals) != bool(header):
-            expected = "NAME=HEADER for each column or for none"
-            raise RecordingError(thing, got=repr(part), expected=expected, remedy="name the header of every column")
-        if role != "time" and any((column.role, column.channel) == (role, channel) for column in columns):
-            remedy = "skip one of them with _"
-            raise RecordingError(thing, got=f"{name} a second time", expected="each name once", remedy=remedy)
-        columns.append(_Column(place, role, channel, _factor(name, role, unit), unit, header, told))
-    timed = any(column.role == "time" for column in columns)
-    if not timed or len(columns) < 2:
-        raise RecordingError(
-            f"the description {description!r}",
-            got="only the time" if timed else "no column time",
-            expected="time and at least one other column",
-            remedy="add command.CHANNEL or measured.CHANNEL"
-            if timed
-            else "name the column that holds the time, as time:ms if it is in milliseconds",
-        )
-    return tuple(columns), len(parts)
-
-
-def _factor(name: str, role: str, unit: str) -> float:
-    """Factor to SI of UNIT, FACTOR*UNIT, UNIT/DIVISOR or both, such as turn/4096 for 4096 ticks a turn."""
-    units = _TIME_UNITS if role == "time" else _UNITS
-    if not unit:
-        return 1.0
-    if unit in units:
-        return units[unit]
-    match = _SCALED.fullmatch(unit)
-    factor = math.nan
-    if match is not None and match["unit"] in units:
-        numbers = [match["times"] or "1", match["over"] or "1"]
-        times, over = (float(number) if _is_number(number) else math.nan for number in numbers)
-        factor = units[match["unit"]] * times / over if over else math.nan
-    if not math.isfinite(factor) or factor == 0.0:
-        raise RecordingError(
-            f"column {name}",
-            got=f"unit {unit!r}",
-            expected=f"one of {', '.join(units)}",
-            remedy="write name:unit with one of these, also scaled as -0.5*unit or unit/4096",
-        )
-    return factor
+                    yield number, line[:LONGEST_LINE]
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,13 +99,13 @@ class TextLog:
     command: Mapping[str, Vector]  # commanded speed of each channel, (n,) [rad/s, m/s]
     measured: Mapping[str, Vector]  # measured speed of each channel, (n,) [rad/s, m/s]
     measured_position: Mapping[str, Vector]  # measured position of each channel, (n,) [rad, m]
-    joints: Mapping[str, Mapping[str, Vector]]  # role of JOINT_ROLES -> joint -> (n,) [rad, rad/s, N m, V, degC]
+    joints: Mapping[str, Mapping[str, Vector]]  # role of JOINT_ROLES -> joint -> (n,) [rad, rad/s, N m, A, V, degC]
     pose: Mapping[str, Vector]  # of the base, x, y, yaw -> (n,) [m, m, rad]
     sha256: str  # hash of the file, in hexadecimal digits
     commands_are: Mapping[str, str]  # channel -> "held" or "sampled" where the description tells
 
 
-def read_text_log(path: Path | str, columns: str) -> TextLog:
+def read_text_log(path: Path | str, columns: str, rate: float = 0.0) -> TextLog:
     """Read a text log.
 
     Args:
@@ -196,22 +114,30 @@ def read_text_log(path: Path | str, columns: str) -> TextLog:
             skips a column. Columns after the last name are not read. Several times, as of seconds and nanoseconds, add
             up. ``name=header[:unit]`` finds a column by its name
             in the header instead. A value without a unit is in SI; ``unit/4096`` and ``-0.5*unit`` scale it.
+            A commanded position becomes a commanded speed.
+        rate: lines a second [Hz] of a log without a column with the time; 0 for one with it.
 
     Raises:
-        RecordingError: not a regular file, too large, a description that does not fit the file, an entry that is not a
-            number, a time that does not increase, times beyond 9e9 s, or lines on a motion more than 1.5 s apart
-            without a unit, as milliseconds read as seconds are. The message names file and line or column.
+        RecordingError: not a regular file, too large, a description that does not fit the file or the units in its
+            header, an entry that is not a number, a time that does not increase, times beyond 9e9 s, or lines on a
+            motion more than 1.5 s apart without a unit, as milliseconds read as seconds are. The message names file and
+            line or column.
     """
     path = Path(path)
-    described, named = _parse_columns(columns)
+    if not 0.0 <= rate < math.inf:
+        raise RecordingError(f"--rate {rate:g}", got="no rate", expected="lines a second [Hz], above 0")
+    described, named = parse_columns(columns, timed=rate > 0.0)
     content = read_bytes(path, RecordingError, str(path), "a text log", LARGEST)
-    layout = _find_data(path, _encoding(content), described, named)
-    layout, values = _with_one_time(layout, _load(layout))
+    layout = _find_data(path, encoding_of(content), described, named)
+    _check_header(layout)
+    layout, values = _with_one_time(layout, _load(layout), rate)
     _check_values(layout, values)
     _check_times(layout, values)
-    roles: dict[str, dict[str, Vector]] = {role: {} for role in ("time", *_ROLES)}
+    roles: dict[str, dict[str, Vector]] = {role: {} for role in ("time", *ROLES)}
     for column, value in zip(layout.columns, values.T, strict=True):
         roles[column.role][column.channel] = read_only(value * column.factor)
+    for channel, position in roles["command_position"].items():
+        roles["command"][channel] = read_only(_commanded_speed(roles["time"][""], position))
     views = {role: MappingProxyType(table) for role, table in roles.items()}
     return TextLog(
         path,
@@ -226,90 +152,67 @@ def read_text_log(path: Path | str, columns: str) -> TextLog:
     )
 
 
-def _encoding(content: bytes) -> str:
-    """Return the encoding of the file; a byte order mark would otherwise make the first number look like a header."""
-    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    encoding = "utf-16" if wide else "utf-8-sig"
-    try:
-        content.decode(encoding)
-    except UnicodeDecodeError:
-        return "latin-1"
-    return encoding
+def _commanded_speed(time: Vector, position: Vector) -> Vector:
+    """Speeds (n,) that are held from row to row and lead to positions (n,) that were held so, NaN where there is none.
+
+    From the middle of one step to that of the next: the path of a held position passes there at the time of its row.
+    """
+    rows = np.flatnonzero(np.isfinite(position))
+    speed = np.full(len(time), np.nan)
+    if len(rows) > 1:
+        steps = np.diff(position[rows])
+        between = 0.5 * (np.append(steps, 0.0) + np.insert(steps, 0, 0.0))
+        periods = np.diff(time[rows])
+        speed[rows] = between / np.append(periods, periods[-1])
+    return speed
 
 
-def _fields(line: str, delimiter: str | None, decimal: str = ".") -> list[str]:
-    text = line.strip("\r\n").replace(decimal, ".")
-    parts = text.split(delimiter)
-    if '"' in text:  # a delimiter in quotes does not count; one blank of several is no field
-        parts = next(csv.reader([text if delimiter else " ".join(parts)], delimiter=delimiter or " "), [])
-    fields = [field.strip() for field in parts]
-    return fields[:-1] if fields and not fields[-1] else fields
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return "_" not in field
-
-
-def _is_value(field: str, column: _Column) -> bool:
-    return _is_number(field) or _is_date(field, column)
-
-
-def _is_date(field: str, column: _Column) -> bool:
-    return column.role == "time" and column.factor == 1.0 and _DATE.fullmatch(field) is not None
-
-
-def _seconds(field: str) -> float:
-    """Time [s]: a number, or a date with a time of day, as seconds since 1970."""
-    date = _DATE.fullmatch(field.strip())
-    return float(field) if date is None else int(np.datetime64(date[1], "ns").astype(np.int64)) / 1e9
-
-
-def _find_data(path: Path, encoding: str, columns: tuple[_Column, ...], named: int) -> _Layout:
+def _find_data(path: Path, encoding: str, columns: tuple[Column, ...], named: int) -> _Layout:
     """Find the first data line, the delimiter and the sign of decimals."""
     by_header = bool(columns[0].header)
-    placed: dict[str | None, tuple[_Column, ...]] = {}
-    placed |= dict.fromkeys((delimiter for delimiter, _ in _FORMATS), () if by_header else columns)
+    placed: dict[str | None, tuple[Column, ...]] = {}
+    placed |= dict.fromkeys((delimiter for delimiter, _ in FORMATS), () if by_header else columns)
     widest: tuple[int, str] = (0, "")
     heads: list[str] = []
     nearest = math.inf, ""  # entries that are not numbers in the line with the fewest, and which is the first
     with path.open(encoding=encoding) as file:
-        for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), "")):
-            if len(line) == _LONGEST_LINE:
-                widest = max(widest, (1, f"a line of {_LONGEST_LINE} characters or more"))
-            for delimiter, decimal in _FORMATS:
-                fields = _fields(line, delimiter, decimal)
-                if fields and all(map(_is_number, fields)):
-                    widest = max(widest, (len(fields), f"{len(fields)} columns in line {number + 1}"))
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), "")):
+            if len(line) == LONGEST_LINE:
+                widest = max(widest, (1, f"a line of {LONGEST_LINE} characters or more"))
+            for delimiter, decimal in FORMATS:
+                fields = fields_of(line, delimiter, decimal)
+                count = len(fields) - (fields[-1:] == [""])  # a delimiter may end the line
+                if count and all(map(is_number, fields[:count])):
+                    widest = max(widest, (count, f"{count} columns in line {number + 1}"))
                 found = placed[delimiter]
                 needed = max((column.place + 1 for column in found), default=0) if by_header else named
                 if not needed or len(fields) < needed:
                     continue
-                wrong = [column for column in found if not _is_value(fields[column.place], column)]
+                wrong = [column for column in found if not is_value(fields[column.place], column)]
+                if not wrong and any(fields[column.place] for column in found):
+                    names = next((names for head in reversed(heads) if (names := _names(head, delimiter))), [])
+                    return _Layout(path, number, delimiter, decimal, encoding, found, tuple(names))
                 if not wrong:
-                    return _Layout(path, number, delimiter, decimal, encoding, found)
+                    continue
                 said = f", {fields[wrong[0].place]!r} in column {wrong[0].place + 1} of line {number + 1}"
                 nearest = min(nearest, (len(wrong), said), key=lambda one: one[0])
-            if widest[0] or number >= _HEADER_LINES:
+            if widest[0] or number >= HEADER_LINES:
                 break
             heads.append(line)
             if by_header:
                 placed |= {delimiter: places for delimiter in placed if (places := _placed(columns, line, delimiter))}
     if by_header and not any(placed.values()):
         raise _no_header(path, heads, columns)
-    names = "numbers below the header" if by_header else f"at least {named} columns, one for each name given"
+    wanted = "numbers below the header" if by_header else f"at least {named} columns, one for each name given"
     raise RecordingError(
         str(path),
         got=widest[1] or f"no line of numbers{nearest[1]}",
-        expected=f"{names}; a time in seconds, or as 2026-11-28T14:05:00.25",
+        expected=f"{wanted}; a time in seconds, or as 2026-11-28T14:05:00.25",
         remedy="give at most one name for each column of the file" if widest[0] else "check file and columns",
     )
 
 
-def _no_header(path: Path, heads: Sequence[str], columns: tuple[_Column, ...]) -> RecordingError:
+def _no_header(path: Path, heads: Sequence[str], columns: tuple[Column, ...]) -> RecordingError:
     """Error of a file without a line that has all names: the line with the most of them, and those that it lacks."""
     head = max(heads, key=lambda line: sum(column.header in line for column in columns), default="").strip()
     lacking = ", ".join(column.header for column in columns if column.header not in head)
@@ -321,9 +224,9 @@ def _no_header(path: Path, heads: Sequence[str], columns: tuple[_Column, ...]) -
     )
 
 
-def _placed(columns: tuple[_Column, ...], head: str, delimiter: str | None) -> tuple[_Column, ...]:
+def _placed(columns: tuple[Column, ...], head: str, delimiter: str | None) -> tuple[Column, ...]:
     """Columns at the places of their names in a header line; empty if it lacks one."""
-    names = _fields(head.lstrip("#% "), delimiter)
+    names = _names(head, delimiter)
     if not all(column.header in names for column in columns):
         return ()
     twice = next((column.header for column in columns if names.count(column.header) > 1), "")
@@ -333,38 +236,82 @@ def _placed(columns: tuple[_Column, ...], head: str, delimiter: str | None) -> t
     return tuple(replace(column, place=names.index(column.header)) for column in columns)
 
 
+def _names(head: str, delimiter: str | None) -> list[str]:
+    """Names of the columns in a header line; empty for a blank one."""
+    text = head.lstrip("#% ")
+    return fields_of(text, delimiter) if text.strip() else []
+
+
+def _check_header(layout: _Layout) -> None:
+    """Refuse a column without a unit whose name in the header tells another one than SI.
+
+    Raises:
+        RecordingError: it names the column, and the unit to write behind it.
+    """
+    for column in layout.columns:
+        name = layout.names[column.place] if column.place < len(layout.names) else ""
+        unit, units = "" if column.unit else unit_of(name), units_of(column.role)
+        thing = f"{layout.path} column {name!r}"
+        if unit in UNITS:
+            check_quantity(thing, f"{column.name} with that name", UNITS[unit][0], column)
+        if unit in units and units[unit][1] != 1.0:
+            described = f"{column.name}={name}:{unit}" if column.header else f"{column.name}:{unit}"
+            raise RecordingError(thing, got=f"{column.name} without a unit", remedy=f"write {described} in --columns")
+
+
 def _load(layout: _Layout) -> Vector:
-    time, delimiter, decimal = layout.columns[layout.time], layout.delimiter, layout.decimal
+    """Values (n, columns) as in the file.
+
+    Raises:
+        RecordingError: an entry that is none; names its line and column.
+    """
+    delimiter, decimal = layout.delimiter, layout.decimal
     try:
-        with layout.path.open(encoding=layout.encoding) as file:  # numpy would unpack a file named .gz
-            values: Vector = np.loadtxt(
-                file if decimal == "." else (line.replace(decimal, ".") for line in file),
-                dtype=np.float64,
-                delimiter=delimiter,
-                converters={time.place: _seconds} if layout.dated else None,
-                encoding=None,
-                skiprows=layout.header_lines,
-                usecols=[column.place for column in layout.columns],
-                comments=None,
-                quotechar='"',
-                ndmin=2,
-            )
+        return _table(layout, empty=False)
+    except ValueError:  # converters are slow: they are used where entries are empty
+        pass
+    try:
+        return _table(layout, empty=True)
     except ValueError as error:
         for number, line in layout.lines():
-            fields = _fields(line, delimiter, decimal)
+            fields = fields_of(line, delimiter, decimal)
             for column in layout.columns:
                 field = fields[column.place] if column.place < len(fields) else ""
-                if not _is_value(field, column):
+                if column.place >= len(fields) or not is_value(field, column):
                     got = f"{field!r} in column {column.place + 1}"
                     raise _bad_entry(layout.path, number, line, got) from None
         raise RecordingError(
             str(layout.path), got=str(error), expected="numbers in columns", remedy="correct the file"
         ) from error
+
+
+def _table(layout: _Layout, empty: bool) -> Vector:
+    """Values (n, columns) as in the file, of which some may be `empty`; ValueError for an entry that is none."""
+    converters: dict[int | str, Callable[[str], Any]] = {
+        column.place: value_of for column in layout.columns if empty and column.role != "time"
+    }
+    converters |= dict.fromkeys(layout.dated, seconds_of)
+    with layout.path.open(encoding=layout.encoding) as file:  # numpy would unpack a file named .gz
+        values: Vector = np.loadtxt(
+            file if layout.decimal == "." else (line.replace(layout.decimal, ".") for line in file),
+            dtype=np.float64,
+            delimiter=layout.delimiter,
+            converters=converters or None,
+            encoding=None,
+            skiprows=layout.header_lines,
+            usecols=[column.place for column in layout.columns],
+            comments=None,
+            quotechar='"',
+            ndmin=2,
+        )
     return values
 
 
-def _with_one_time(layout: _Layout, values: Vector) -> tuple[_Layout, Vector]:
-    """The columns with one time, the sum of all, such as those of seconds and nanoseconds of a stamp."""
+def _with_one_time(layout: _Layout, values: Vector, rate: float) -> tuple[_Layout, Vector]:
+    """The columns with one time: the sum of all, as those of seconds and nanoseconds of a stamp, or by the rate."""
+    if rate > 0.0:
+        columns = (Column(-1, "time", "", 1.0, "s"), *layout.columns)
+        return replace(layout, columns=columns), np.column_stack([np.arange(len(values)) / rate, values])
     first, *others = (k for k, column in enumerate(layout.columns) if column.role == "time")
     for k in others:
         values[:, first] += values[:, k] * layout.columns[k].factor / layout.columns[first].factor
@@ -395,8 +342,8 @@ def _check_values(layout: _Layout, values: Vector) -> None:
     if stuck.size:
         row = int(stuck[0]) + 1
         number, _ = next(islice(layout.lines(), row, None))
-        repeated = np.all(np.diff(time) >= 0.0) and len(stuck) > _MOST_REPEATED * len(time)
-        rounded = "write the times with all their digits: most lines repeat that of the line before"
+        repeated = np.all(np.diff(time) >= 0.0) and len(stuck) > _MANY_REPEATED * len(time)
+        rounded = f"write the times with all their digits: {len(stuck)} of {len(time)} lines repeat that before them"
         raise RecordingError(
             f"{layout.path} line {number}",
             got=f"time {time[row]:.12g} after {time[row - 1]:.12g}",

@@ -87,7 +87,7 @@ def answer(result: Result) -> Answer:
     for finding in sorted(found, key=lambda finding: result.stage_of[finding.name] not in _FIRST):
         stage = result.stage_of[finding.name]
         alike.setdefault(
-            (stage if STAGES[stage].of_arm else "", finding.row.told[0].format(**finding.row.cases)), []
+            (stage if STAGES[stage].part == "arm" else "", finding.row.told[0].format(**finding.row.cases)), []
         ).append(finding)
     lines: dict[str, list[Line]] = {}
     for (_, name), findings in alike.items():
@@ -134,7 +134,7 @@ def _cell(finding: Finding) -> Cell:
 def _block(stage: str, lines: Sequence[Line]) -> Block:
     """Lines of a stage; of the joints of an arm the units are in the heading, if all joints have the same."""
     about = STAGES[stage]
-    if not about.of_arm:
+    if about.part == "base":
         return Block(about.title, "", tuple(_unit_once(line) for line in lines))
     units = dict.fromkeys((cell.label, cell.unit) for line in lines for cell in line.cells)
     if len(units) > len({label for label, _ in units}):
@@ -196,9 +196,9 @@ class NextStep(NamedTuple):
 def next_step(result: Result, result_file: str, robot: str = "--robot real") -> NextStep:
     """What to do with a result that is in `result_file`, for the `robot` of these options."""
     values, of_robot = result.parameters(), robot.split(" ", 2)[2:]
-    if result.robot_id == UNNAMED:
+    if result.robot_id in UNNAMED:
         again = ["--robot-file", "my_robot.yaml", "--out", str(Path(result_file).parent), "--overwrite"]
-        words = "describe this base in six lines of my_robot.yaml (docs/new_robot.md), and identify it again:"
+        words = "describe this robot in six lines of my_robot.yaml (docs/new_robot.md), and identify it again:"
         return NextStep(words, shlex.join(["youbot", "identify", *(source.path for source in result.sources), *again]))
     if len(values) > 1:  # more than the robot's name
         mock = " (--robot mock for the simulated robot)" if robot.startswith("--robot real") else ""

@@ -145,11 +145,13 @@ def write_outputs(
     text = identification_page(title, identification, comparisons, {**provenance, **versions()}, truth, used, robot)
     try:
         with written_together(folder, ("exports",)) as draft:
-            write_result(draft, result, "" if result.robot_id == UNNAMED else next_bringup(robot, used))
-            if result.robot_id != UNNAMED:
+            write_result(draft, result, "" if result.robot_id in UNNAMED else next_bringup(robot, used))
+            if result.robot_id not in UNNAMED:
                 write_robot(draft, result, identification.robot)
             export_all(draft, result, identification.robot, identification.products, identified_mjcf)
             write_atomically(draft / "report.html", text)
+        if result.robot_id in UNNAMED:  # that of an earlier result is of another robot
+            (folder / "robot.yaml").unlink(missing_ok=True)
     except OSError as problem:
         raise RecordingError(
             f"output folder {folder}",

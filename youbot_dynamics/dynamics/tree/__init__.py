@@ -16,7 +16,7 @@ from youbot_dynamics.dynamics.tree._straight_line import (
 )
 from youbot_dynamics.dynamics.tree._sweeps import bias_at, mass_matrix_at, room_in, room_size, slopes_at
 from youbot_dynamics.dynamics.tree._tree import Tree, without_fixed_joints
-from youbot_dynamics.dynamics.tree._urdf import Link, read_urdf
+from youbot_dynamics.dynamics.tree._urdf import Link, arm_chain, read_urdf
 
 __all__ = [
     "Layout",
@@ -24,6 +24,7 @@ __all__ = [
     "ROTOR",
     "STRIDE",
     "Tree",
+    "arm_chain",
     "bias_at",
     "derivative_rows",
     "factor",

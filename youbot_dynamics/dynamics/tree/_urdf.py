@@ -97,6 +97,42 @@ def read_urdf(
     return tuple(chosen)
 
 
+def arm_chain(path: Path, start: str | None = None) -> tuple[str, str]:
+    """First and last link of the only arm of a URDF file: from the root on until more than one branch moves.
+
+    Branches of a single joint beside a longer one, such as wheels, do not count.
+
+    Args:
+        path: the file.
+        start: link that carries the arm; the root by default.
+
+    Raises:
+        ModelError: as `read_urdf`, or no joint moves before the tree branches.
+    """
+    element, source = _parse(path, LARGEST)
+    bodies = {_name(one, source): one for one in _once(element, "link", source)}
+    carried = _carried(_once(element, "joint", source), bodies, source)
+    order = _parents_first(bodies, carried, source)
+    depth, children = dict.fromkeys(order, 0), dict[str, list[str]]()
+    moves = {link: one.get("type") != "fixed" for link, one in carried.items()}
+    for link in reversed(order[1:]):
+        parent = _end(carried[link], "parent", source)
+        children.setdefault(parent, []).append(link)
+        depth[parent] = max(depth[parent], depth[link] + moves[link])
+    first = last = start if start in bodies else order[0]
+    at = first
+    while branches := sorted(children.get(at, []), key=lambda link: depth[link] + moves[link], reverse=True):
+        longest, *others = (depth[link] + moves[link] for link in branches)
+        if longest == 0 or (others and others[0] >= min(longest, 2)):
+            break
+        at = branches[0]
+        last = at if moves[at] else last
+    if last == first:
+        got, remedy = f"no arm behind link '{first}'", "name root_link and tip_link in the robot file"
+        raise ModelError(source, got=got, expected="a chain of joints that move", remedy=remedy)
+    return str(first), str(last)
+
+
 def _carried(
     joints: Iterable[ElementTree.Element], bodies: Collection[str], source: str
 ) -> dict[str, ElementTree.Element]:

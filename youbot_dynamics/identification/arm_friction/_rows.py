@@ -36,7 +36,7 @@ from youbot_dynamics.identification.signals import TRAVEL, ArmSignals
 NO_EFFORT = Reason(Kind.NOT_MEASURED, "the recording holds no efforts of this joint; needed: its efforts and positions")
 ZERO_EFFORT = Reason(
     Kind.NOT_MEASURED,
-    "every effort of this joint is exactly 0: it was not driven, or its driver does not measure efforts",
+    "every effort of this joint is exactly 0 or missing: it was not driven, or its driver does not measure efforts",
 )
 WRAPPED = Reason(
     Kind.WRONG_SIGNALS,

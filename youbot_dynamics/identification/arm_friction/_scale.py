@@ -95,4 +95,6 @@ def effort_scale(equations: ArmEquations, relative: Mapping[str, float]) -> Effo
 def recorded_effort_scale(signals: ArmSignals, robot: Robot) -> EffortScale:
     """Scale of the efforts of one recording, for stages that do not identify friction; joints are joint_1, ..."""
     names = tuple(f"joint_{k + 1}" for k in range(len(robot.arm.joints)))
-    return effort_scale(arm_equations([signals], ArmFrictionModel(names, robot.arm.tree())), {})
+    return effort_scale(
+        arm_equations([signals], ArmFrictionModel(names, robot.arm.tree() if robot.arm.urdf else None)), {}
+    )

@@ -89,7 +89,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             "that each lift a weight of their own, which is true while those stand still"
         )
     # Links of joints whose angles are unknown weigh in an unknown way.
-    tree = None if missing else robot.arm.model().tree
+    tree = None if missing or not robot.arm.urdf else robot.arm.tree()
     found = identify_arm_friction(signals, ArmFrictionModel(names, tree))
     findings: list[Finding] = []
     for k, name in enumerate(names):
@@ -112,7 +112,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     scale = effort_scale(found.equations, relative)
     findings = [replace(one, estimate=_in_own_unit(one, found.model)) for one in findings]
     findings = within_motors(scale.judged(findings), robot)
-    bodies, note = _bodies(found, scale)
+    bodies, note = _bodies(found, scale) if robot.arm.urdf else (None, (_single(robot),))
     notes += [_efforts(found)] if found.readings else []
     return StageResult(
         STAGE,
@@ -126,6 +126,16 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         ),
         notes=(*notes, *note),
         products={} if bodies is None else {BODIES: bodies},
+    )
+
+
+def _single(robot: Robot) -> str:
+    """Note on joints of an arm without a URDF."""
+    names = {f"joint_{k}": name for k, name in enumerate(robot.driver.arm_joints, 1)}
+    joints = "".join(f"{number} is {name}; " for number, name in names.items() if name not in ("joint", number))
+    return (
+        f"{joints}without a robot file with a URDF, each has an inertia and a weight of its own: its friction holds "
+        "while the joints behind it stand still, or weigh little"
     )
 
 

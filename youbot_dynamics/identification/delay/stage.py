@@ -62,7 +62,7 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
         RecordingError: command or motion are missing.
         IdentificationError: too few samples in common.
     """
-    channel_log = opened.log is not None and "position" not in opened.log.joints
+    channel_log = opened.log is not None and not {*robot.driver.wheel_joints} & {*opened.log.joints.get("position", ())}
     if opened.log is not None and channel_log:
         signals = text_signals(opened.log)
     else:

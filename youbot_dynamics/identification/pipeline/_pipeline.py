@@ -22,10 +22,11 @@ from youbot_dynamics.identification.pipeline._extraction import (
     expand,
     named_error,
 )
-from youbot_dynamics.identification.reading import UNNAMED, Opened, Options, Source
+from youbot_dynamics.identification.reading import UNNAMED, Opened, Options, Source, columns_of, robot_of
 from youbot_dynamics.identification.result import Result, Skipped, within_ranges
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import PHASES, STAGES, Taken, chosen_stages, stage_of
+from youbot_dynamics.recording.text_columns import Columns
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.scenario import drive, identified_model
 from youbot_dynamics.simulation.youbot import BaseOnly
@@ -92,19 +93,15 @@ def identify(
     """
     options = Options() if options is None else options
     only = chosen_stages("only", only if isinstance(only, str) else ",".join(only))
-    requested = only or tuple(name for name, about in STAGES.items() if robot.has_arm or not about.of_arm)
-    if of_arm := [name for name in requested if STAGES[name].of_arm and not robot.has_arm]:
-        got, remedy = (
-            f"robot '{robot.robot_id}', which has none",
-            "describe its arm in its robot file: docs/new_robot.md",
-        )
-        raise IdentificationError(", ".join(of_arm), got=got, expected="a robot with an arm", remedy=remedy)
     try:
         files = expand([Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)])
     except TypeError:
         raise RecordingError("recordings", got=excerpt(paths), expected="a list of paths") from None
     if not files:
         raise RecordingError("recordings", got="none", expected="one or more")
+    logs = [columns_of(file, options.columns, options.rate, robot) for file in files]
+    robot = robot_of(logs, robot)
+    requested = _requested(only, robot, logs, str(files[0]) if len(files) == 1 else "the recordings")
     here = worker if isinstance(worker, HereWorker) else HereWorker()
     work = worker or here
 
@@ -132,7 +129,7 @@ def identify(
         if not sound:
             raise next(data.broken for data in extracts if data.broken is not None)
         if not extracted and robot.is_youbot and all(data.unknown for data in extracts if data.broken is None):
-            named = replace(robot, robot_id=UNNAMED)
+            named = replace(robot, robot_id=UNNAMED[0])
         extracted += extracts
         for name in wanted:
             progress(f"fitting {name}")
@@ -155,6 +152,41 @@ def identify(
     warnings += tuple(warning for stage in stages for warning in stage.warnings)
     result = replace(result, warnings=warnings)
     return Identification(result, tuple(stages), drives, notes, warnings, named)
+
+
+_SIGNALS = {  # stage -> roles of which a text log has one if the stage can find anything
+    "delay": {"command", "command_position"},
+    "body": {"command", "command_position"},
+    "arm_friction": {"effort", "current"},
+    "thermal": {"voltage", "temperature", "housing"},
+}
+
+
+def _requested(only: tuple[str, ...], robot: Robot, logs: Sequence[Columns | None], thing: str) -> tuple[str, ...]:
+    """Stages to run: the user's, or those of the parts of the robot; without known wheels, those with signals in logs.
+
+    A `thing` is what the logs are called in an error.
+
+    Raises:
+        IdentificationError: a stage of a part that the robot lacks.
+        RecordingError: text logs without signals of any stage.
+    """
+    known = robot.has_base and robot.robot_id not in UNNAMED
+    lacking = {part for part, has in (("arm", robot.has_arm), ("base", robot.has_base), ("wheels", known)) if not has}
+    if without := [name for name in only if STAGES[name].of in lacking]:
+        part, remedy = STAGES[without[0]].of, "describe it with its joints in a robot file: docs/new_robot.md"
+        got = f"robot '{robot.robot_id}', which has none that is known"
+        raise IdentificationError(", ".join(without), got=got, expected=f"a robot with its {part}", remedy=remedy)
+    names = only or tuple(name for name, about in STAGES.items() if about.of not in lacking)
+    if only or known:
+        return names
+    roles = {role for log in logs if log is not None for role in log.roles}
+    found = tuple(name for name in names if roles & _SIGNALS[name] or (None in logs and STAGES[name].of))
+    if not found:
+        expected = "command with a motion for a delay, or position with effort for friction"
+        got, remedy = ", ".join(sorted(roles)), "name these columns with --columns"
+        raise RecordingError(f"columns of {thing}", got=got, expected=expected, remedy=remedy)
+    return found
 
 
 def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:
@@ -222,6 +254,8 @@ def _check_found(
             raise _explained(
                 _either(lacking["body"], lacking["delay"]) if "body" in lacking else lacking["delay"], extracted
             )
+        if not stages:
+            raise _explained(next(iter(lacking.values())), extracted)
         if all(stage.missing for stage in stages):
             raise IdentificationError("recordings", got="; ".join(stage.missing for stage in stages))
 
@@ -331,11 +365,14 @@ def _paths(
     """
     drives: dict[str, RecordedPath] = {}
     notes: list[str] = []
-    if len(files) > _MOST_PATHS or options.columns:
+    if len(files) > _MOST_PATHS or not robot.has_base:
         return drives, notes
     for number, file in files.items():
         try:
-            recording, signals = reopen(number).bag(), None
+            opened, signals = reopen(number), None
+            if opened.log is not None:
+                continue
+            recording = opened.bag()
             signals = base_signals(recording, robot, options.topics)
             path = comparison.recorded_path(recording, signals, options.topics)
         except FAILURES as problem:

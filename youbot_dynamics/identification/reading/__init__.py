@@ -2,6 +2,7 @@
 
 from youbot_dynamics.identification.reading._choices import refused_choices
 from youbot_dynamics.identification.reading._clock import ONE_WAY, clocks_apart, new_readings
+from youbot_dynamics.identification.reading._logs import columns_of, robot_of
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
     Opened,
@@ -31,6 +32,7 @@ __all__ = [
     "Source",
     "UNNAMED",
     "clocks_apart",
+    "columns_of",
     "excess_of_angles",
     "find_arm_states",
     "recorded_joints",
@@ -45,6 +47,7 @@ __all__ = [
     "open_recording",
     "positions_in_degrees",
     "refused_choices",
+    "robot_of",
     "speed_ratio",
     "times_of",
 ]

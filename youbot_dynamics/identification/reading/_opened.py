@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean
+from youbot_dynamics.identification.reading._logs import columns_of, read_log
 from youbot_dynamics.identification.reading._whose import of_known_joints
 from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording
 from youbot_dynamics.recording.message_types import (
@@ -25,7 +26,7 @@ from youbot_dynamics.recording.message_types import (
     TWIST_STAMPED,
 )
 from youbot_dynamics.recording.series import JointSeries, PoseSeries, TwistSeries
-from youbot_dynamics.recording.text_log import TextLog, read_text_log
+from youbot_dynamics.recording.text_log import TextLog
 from youbot_dynamics.robot import Robot
 
 _TOLERANCE = 0.15  # relative tolerance of the ratio of a unit
@@ -278,6 +279,7 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
     ]
     candidates = [topic for topic in readings if _names(recording, topic, joints)]
     candidates = candidates or [topic for topic in readings if recorded_joints(recording, topic, joints)]
+    candidates = candidates or [topic for topic in readings if not recording.joint_names(topic)]  # all broken: told why
     for name in ROLES["arm_states"][0]:
         topics = [topic for topic in candidates if _called(topic, name)]
         if topics:
@@ -323,19 +325,17 @@ def times_of(states: JointSeries | PoseSeries) -> Vector:
     return states.stamp if bool(np.all(np.isfinite(states.stamp))) else states.received
 
 
-_BAG_FILES = (".mcap", ".db3", ".bag")
-
-
 @dataclass(frozen=True)
 class Options:
     """How recordings are read.
 
     Args:
         topics: role -> topic, such as {"wheel_states": "/joint_states"}; roles that are not given are found.
-        columns: description of the columns of text logs (docs/identification.md), "" if only bags are expected.
+        columns: description of the columns of text logs (docs/identification.md); "" to find them by their headers.
         pose_topic: topic with the pose of the base, "" to find it.
         motors_off: (begin, end) of spans in which the base coasted, in seconds after the first wheel state of each
             recording. A bag does not record the service calls that switch motors off.
+        rate: lines a second [Hz] of text logs without a column with the time; 0 for those with it.
 
     Example:
         >>> yd.Options(pose_topic="/camera/pose").columns
@@ -346,6 +346,7 @@ class Options:
     columns: str = ""
     pose_topic: str = ""
     motors_off: tuple[tuple[float, float], ...] = ()
+    rate: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -449,24 +450,8 @@ class Opened:
             self.recording.forget()
 
 
-def _opened_log(path: Path, number: int, robot: Robot, options: Options) -> Opened:
-    """A text log, with the topics that a bag with its columns would have if the robot's motion is in it."""
-    log = read_text_log(path, options.columns)
-    known = (*robot.driver.wheel_joints, *robot.driver.arm_joints)
-    for role, joints in log.joints.items():
-        for name in joints:
-            if name not in known:
-                raise RecordingError(
-                    f"--columns of {path}",
-                    got=f"{role}.{name}",
-                    expected=f"{role}.JOINT with JOINT of {', '.join(known)}",
-                    remedy="name the joints as the robot does; NAME=HEADER reads a column of another name",
-                )
-    return Opened(path, number, options, LogRecording(log) if LogRecording.has_motion(log) else None, log)
-
-
 def open_recording(path: Path, number: int, robot: Robot, options: Options) -> Opened:
-    """Open a bag (rosbag2 folder, .mcap, .db3, .bag), or a text log whose columns are described.
+    """Open a bag (rosbag2 folder, .mcap, .db3, .bag), or a text log, by its description or its header.
 
     Its `number` is that within the identification; it must belong to the robot.
 
@@ -474,8 +459,9 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
         RecordingError: it cannot be read.
         ParameterError: it names another robot.
     """
-    if options.columns and path.is_file() and path.suffix not in _BAG_FILES:
-        return _opened_log(path, number, robot, options)
+    if (columns := columns_of(path, options.columns, options.rate, robot)) is not None:
+        log = read_log(path, columns, robot)
+        return Opened(path, number, options, LogRecording(log) if LogRecording.has_motion(log) else None, log)
     try:
         recording = _ReadOnce(path)
     except OSError as problem:

@@ -141,14 +141,22 @@ def _of_odometry(recording: Recording, chosen: Mapping[str, str]) -> Iterator[st
     if poses is None or twists is None or len(poses.stamp) != len(twists.received) or not np.any(twists.twist):
         return
     path = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])
-    ratios = [speed_ratio(times_of(poses), path[:, k], twists.twist[:, k]) for k in range(3)]
-    apart = [
-        f"{axis} {ratio:.3g}" for axis, ratio in zip(_AXES, ratios, strict=True) if abs(ratio - 1.0) > _CONTRADICTS
-    ]
-    if apart:
+    if not np.any(path):  # some drivers leave it empty
+        return
+
+    def apart(motion: Vector) -> list[str]:
+        ratios = [speed_ratio(times_of(poses), motion[:, k], twists.twist[:, k]) for k in range(3)]
+        return [
+            f"{axis} {ratio:.3g}" for axis, ratio in zip(_AXES, ratios, strict=True) if abs(ratio - 1.0) > _CONTRADICTS
+        ]
+
+    if found := apart(path):
+        in_world = not apart(np.column_stack([poses.pose[:, :2], path[:, 2]]))
+        remedy = "the twist is in the frame of the pose, not in that of the base: turn it by the heading"
         yield (
             f"{topic}: pose and twist contradict each other: motion of the pose over that of the twist is "
-            f"{', '.join(apart)}; delays, gains and limits of the base are those of the twist: mend the odometry"
+            f"{', '.join(found)}; delays, gains and limits of the base are those of the twist: "
+            f"{remedy if in_world else 'mend the odometry'}"
         )
 
 
@@ -241,12 +249,16 @@ def _of_units(states: JointSeries, position_sign: Vector, velocity_sign: Vector)
 
 
 def excess_of_angles(thing: str, position: ArrayLike, robot: Robot) -> float:
-    """Largest excess of arm angles (s, n) [rad] over the limits of their joints [rad]; `thing` names them in the error.
+    """Largest excess of arm angles (s, n) [rad] over the limits of their joints [rad], 0 where these are unknown.
+
+    `thing` names them in the error.
 
     Raises:
         RecordingError: angles that cannot be radians.
     """
-    limits = robot.arm.model().tree.limits
+    if not robot.arm.urdf:
+        return 0.0
+    limits = robot.arm.tree().limits
     beyond = angles_beyond(position, [limit.lower for limit in limits], [limit.upper for limit in limits])
     if beyond > _NO_RADIANS:
         raise RecordingError(

@@ -10,7 +10,8 @@ from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.message_types import JOINT_TYPES
 from youbot_dynamics.robot import Robot
 
-UNNAMED = "unnamed base"  # robot of recordings that name none and have no joint of the youBot
+# Robots of recordings that name none and have no joint of the youBot: a base, and one with joints
+UNNAMED = ("unnamed base", "unnamed robot")
 _REMEDY = "give robot.driver.wheel_joints of its robot file the names of the recording, front left first"
 _MOST_LISTED = 12  # joints in a message
 

@@ -21,6 +21,7 @@ from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.identification.thermal._armature import Armature, identify_armature, winding_from_voltage
 from youbot_dynamics.identification.thermal._fit import Heat, identify_heat
 from youbot_dynamics.identification.thermal._run import HeatRun
+from youbot_dynamics.parameters import is_unknown
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.robot import Robot
 
@@ -86,7 +87,11 @@ def recorded_motors(recording: Recording, robot: Robot, chosen: Mapping[str, str
         raise RecordingError(f"{recording.path}", got=NO_EFFORT.text)
     motors = [joint.motor for joint in robot.arm.joints]
     gears = np.array([motor.gear_ratio for motor in motors])
-    current = signals.torque / (np.array([motor.torque_constant for motor in motors]) * gears)
+    at_joint = np.array([motor.torque_constant for motor in motors]) * gears
+    if np.all(np.isnan(at_joint)):
+        got, remedy = "no torque constant and gear ratio of any motor", "give both in a robot file: docs/new_robot.md"
+        raise RecordingError(f"motors of robot '{robot.robot_id}'", got=got, expected="both", remedy=remedy)
+    current = signals.torque / at_joint
     time = signals.time
     voltage, winding, housing = (_effort_field(recording, topic, robot.driver.arm_joints) for topic in topics)
     steps = np.arange(time[0], time[-1], STEP)
@@ -279,7 +284,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         if heat.disagreeing:
             notes.append(f"{name}: parts of the recordings disagree about {', '.join(heat.disagreeing)}")
         fits += _curves(runs, name, heat)
-        if winding.identified:
+        if winding.identified and not is_unknown(joint.motor.resistance):
             change = winding.value / joint.motor.resistance - 1.0
             notes.append(f"{name}: winding {winding.value:.3g} Ohm, {100.0 * change:+.0f} % relative to the data sheet")
     for part in parts:

@@ -148,9 +148,13 @@ class Recording:
         if not chosen and set(names) <= set(seen):
             chosen = [layout for layout in layouts if set(names) & set(layout.names)]
         if not chosen:
-            missing = [name for name in names if name not in seen]
+            missing, thing = [name for name in names if name not in seen], f"topic {topic} in {self.path}"
+            if rejected and not seen:
+                got, remedy = f"{rejected} messages with fewer or more values than names", "mend the driver"
+                expected = "a position, velocity and effort of each joint, or none of one kind"
+                raise RecordingError(thing, got=got, expected=expected, remedy=remedy)
             raise RecordingError(
-                f"topic {topic} in {self.path}",
+                thing,
                 got=f"joints {', '.join(seen) or 'without names'}",
                 expected=f"messages that name {', '.join(missing)}",
                 remedy="give the joint names of this robot, by its --robot-file, or another topic",

@@ -25,14 +25,15 @@ from youbot_dynamics.recording.text_log import TextLog
 
 _AXES = ("x", "y", "yaw")
 _SECOND = 1_000_000_000
+_OF_MOTORS = {"voltage": "motor_voltage", "temperature": "motor_temperature", "housing": "housing_temperature"}
 
 
 class LogRecording(Recording):
     """A text log as the topics of a bag; rows without a number are left out of a topic.
 
-    `driver/joint_states` has position, velocity and effort; `arm_1/motor_voltage` and `arm_1/motor_temperature` have
-    theirs, as do `cmd_vel` the columns `command.x`, `command.y`, `command.yaw`, `odom` those of `measured`, and `pose`
-    the three columns `pose`.
+    `driver/joint_states` has position, velocity and effort; `arm_1/motor_voltage`, `arm_1/motor_temperature` and
+    `arm_1/housing_temperature` have theirs, as do `cmd_vel` the columns `command.x`, `command.y`, `command.yaw`, `odom`
+    those of `measured`, and `pose` the three columns `pose`.
     """
 
     @classmethod
@@ -57,8 +58,8 @@ class LogRecording(Recording):
         self._names = tuple(dict.fromkeys(name for columns in log.joints.values() for name in columns))
         states = [log.joints.get(role, {}) for role in ("position", "velocity", "effort")]
         self._add_joints("/driver/joint_states", states)
-        for role in ("voltage", "temperature"):
-            self._add_joints(f"/arm_1/motor_{role}", [{}, {}, log.joints.get(role, {})])
+        for role, topic in _OF_MOTORS.items():
+            self._add_joints(f"/arm_1/{topic}", [{}, {}, log.joints.get(role, {})])
         if any(axis in log.command for axis in _AXES):
             rows, table = self._commands(log.command)
             if "sampled" in log.commands_are.values():  # it changed between the rows, on average half a row earlier

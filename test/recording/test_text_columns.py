@@ -1,0 +1,174 @@
+"""Columns of a text log are proposed from the names that people give them, or refused where these are ambiguous."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.recording.text_columns import propose_columns
+from youbot_dynamics.recording.text_log import read_text_log
+
+
+def log_of(folder: Path, header: str, *lines: str) -> Path:
+    path = folder / "log.csv"
+    count = header.count(",") + 1
+    rows = lines or tuple(",".join(f"{0.01 * k + column:.2f}" for column in range(count)) for k in range(3))
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("t, q1, dq1, tau1", "time,position.joint_1,velocity.joint_1,effort.joint_1"),
+        (
+            "timestamp,joint1_pos,joint1_vel,joint1_current",
+            "time,position.joint1,velocity.joint1,current.joint1:A",
+        ),
+        ("time_ms,cmd_vx,vx", "time:ms,command.x,measured.x"),
+        (
+            "Time [s],Angle [deg],Speed [rpm],Torque (N·m)",
+            "time,position.joint:deg,velocity.joint:rpm,effort.joint:Nm",
+        ),
+        ("t,motor_rpm,temp_housing,voltage_V", "time,velocity.joint:rpm,housing.joint,voltage.joint:V"),
+        ("t,q_des,q", "time,command_position.joint,position.joint"),
+        ("t,theta1,theta1_dot,q_err,V", "time,position.joint_1,velocity.joint_1,_,voltage.joint_1:V"),
+        ("t,v_cmd,v_meas", "time,command.joint,velocity.joint"),
+        ("t,q_1 [rad],i_1 [A]", "time,position.joint_1:rad,current.joint_1:A"),
+        ("t,x_cmd,u_y,theta_cmd,x_vel,theta_vel", "time,command.x,command.y,command.yaw,measured.x,measured.yaw"),
+        (
+            "t,index,MotorCurrent [mA],vel_deg,winding_temp",
+            "time,_,current.joint:mA,velocity.joint:deg/s,temperature.joint",
+        ),
+        (
+            "timestamp,target_q_0,actual_q_0,actual_current_0",
+            "time,command_position.joint_0,position.joint_0,current.joint_0:A",
+        ),
+        ("__time,/joint_states/position[0],/joint_states/effort[0]", "time,position.joint_0,effort.joint_0"),
+        (
+            "sec,nanosec,cmd_vel.linear.x,odom.twist.linear.x,odom.twist.angular.z",
+            "time,time:ns,command.x,measured.x,measured.yaw",
+        ),
+        ("time,position.elbow:deg,command_held.x", "time,position.elbow:deg,command_held.x"),
+        ("datetime,current_position,T_motor,i,u", "time,position.joint"),
+    ],
+)
+def test_names_that_people_use_tell_the_columns(tmp_path: Path, header: str, columns: str) -> None:
+    proposal = propose_columns(log_of(tmp_path, header))
+    assert proposal.description == columns
+    assert f"--columns '{columns}'" in proposal.told and "\n" not in proposal.told
+
+
+def test_units_in_a_line_of_their_own_and_words_of_another_language_are_understood(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "t,q,tau", "s,deg,mNm", "0,1,2", "1,2,3")
+    assert propose_columns(log).description == "time,position.joint:deg,effort.joint:mNm"
+    log = log_of(tmp_path, "Zeit [ms];Winkel 2 [°];Drehmoment 2 [Nm]", "0,5;1,0;2,0", "1,5;2,0;2,0")
+    assert propose_columns(log).description == "time:ms,position.joint_2:deg,effort.joint_2:Nm"
+
+
+def test_numbered_joints_are_those_of_the_robot_file_where_there_are_as_many(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "t,q1,q2,tau1,tau2")
+    columns = "time,position.shoulder,position.elbow,effort.shoulder,effort.elbow"
+    assert propose_columns(log, ("shoulder", "elbow")).description == columns
+    assert "position.joint_1" in propose_columns(log, ("shoulder", "elbow", "wrist")).description
+    log = log_of(tmp_path, "t,left_pos,right_pos,left_tau,right_tau")  # of which nobody knows the order
+    assert "position.left" in propose_columns(log, ("shoulder", "elbow")).description
+
+
+def test_other_joints_beside_those_of_the_robot_are_not_read(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "t,elbow_pos,elbow_tau,gripper_pos,cmd_vx,vx")
+    proposal = propose_columns(log, known=("shoulder", "elbow"))
+    assert proposal.description == "time,position.elbow,effort.elbow,_,command.x,measured.x"
+    assert "not used: gripper_pos" in proposal.told
+
+
+def test_a_column_that_is_not_a_motion_and_unclear_is_told_and_not_read(tmp_path: Path) -> None:
+    proposal = propose_columns(log_of(tmp_path, "t,q,tau,temp,enc_ticks,foo"))
+    assert proposal.description == "time,position.joint,effort.joint"
+    for words in ("'temp' (temperature.joint of the winding, or housing.joint)", "'enc_ticks'", "not used: foo"):
+        assert words in proposal.told
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        (
+            "t,q1,pos1,tau1",
+            "'q1' and 'pos1', both position.joint_1.*--columns 'time,position.joint_1,_,effort.joint_1'",
+        ),
+        ("t,cmd,speed", "'cmd' .command.joint, a speed, or command_position.joint.*--columns 'time,command.joint,vel"),
+        (
+            "t,target_q_0,target_qd_0",
+            "'target_q_0' and 'target_qd_0', both command.joint_0.*'time,command_position.joint_0'",
+        ),
+        ("t,cmd_x,odom_x,y", "odom_x.*--columns 'time,command.x,measured.x,measured.y'"),
+        ("cmd_vx,vx", "no time among the columns cmd_vx, vx; add --rate HZ"),
+        ("t,foo,bar", "whose names do not tell what they are.*--columns"),
+        ("0,1,2", "no header with a name of each column.*--columns"),
+        ("words,and,words", "no header|no line of numbers"),
+    ],
+)
+def test_what_is_ambiguous_is_refused_with_what_to_give(tmp_path: Path, header: str, says: str) -> None:
+    log = log_of(tmp_path, header, *(["a,b,c"] if header.startswith("words") else []))
+    with pytest.raises(RecordingError, match=says) as caught:
+        propose_columns(log)
+    assert str(log) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_log_without_times_has_those_of_its_rate(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "cmd_vx,vx")
+    columns = propose_columns(log, rate=50.0).description
+    np.testing.assert_allclose(read_text_log(log, columns, 50.0).time, [0.0, 0.02, 0.04])
+    with pytest.raises(RecordingError, match="got a column time, and --rate"):
+        read_text_log(log, "time,measured.x", 50.0)
+    with pytest.raises(RecordingError, match="--rate -1: got no rate"):
+        read_text_log(log, columns, -1.0)
+
+
+def test_a_date_and_a_time_of_day_in_two_columns_are_one_time(tmp_path: Path) -> None:
+    rows = ("2026-11-28,23:59:59.5,1", "2026-11-29,00:00:00.25,2")
+    log = log_of(tmp_path, "date,time,q", *rows)
+    columns = propose_columns(log).description
+    assert columns == "time,time,position.joint"
+    np.testing.assert_allclose(np.diff(read_text_log(log, columns).time), [0.75])
+
+
+@pytest.mark.parametrize(
+    ("header", "columns", "says"),
+    [
+        ("t,torque [A]", "time,effort.j", r"'torque \[A\]': got effort.j with that name .current.*write current.j:A"),
+        ("t,motor_current", "time=t,effort.j=motor_current", "K N m for each ampere"),
+        ("t,tau [V]", "time,effort.j", "got effort.j with that name .voltage.; expected Nm or mNm or N"),
+        ("t,speed_rpm", "time,velocity.j", "got velocity.j without a unit; write velocity.j:rpm in --columns"),
+        ("t,angle (deg)", "time=t,position.j=angle (deg)", r"write position.j=angle \(deg\):deg in --columns"),
+        ("t_ms,q", "time,position.j", "'t_ms': got time without a unit; write time:ms in --columns"),
+        ("t,q", "time,position.j:A", "got unit 'A' .current.; expected rad or deg or turn"),
+    ],
+)
+def test_a_unit_that_the_role_cannot_have_is_refused(tmp_path: Path, header: str, columns: str, says: str) -> None:
+    with pytest.raises(RecordingError, match=says):
+        read_text_log(log_of(tmp_path, header), columns)
+
+
+def test_a_unit_that_is_told_is_taken_whatever_the_header_says(tmp_path: Path) -> None:
+    log = read_text_log(log_of(tmp_path, "t,motor_current"), "time,effort.j:5*Nm")
+    np.testing.assert_allclose(log.joints["effort"]["j"], [5.0, 5.05, 5.1])
+
+
+def test_commanded_positions_are_speeds_that_lead_there_half_a_row_later(tmp_path: Path) -> None:
+    """A position that is held from row to row is on its path half a row after its time."""
+    time = 0.1 * np.arange(40)
+    position = np.sin(time)
+    log = log_of(tmp_path, "t,q_des,q", *(f"{t:.3f},{q:.9f},0" for t, q in zip(time, position, strict=True)))
+    speed = read_text_log(log, "time,command_position.j,position.j").command["j"]
+    reached = np.cumsum(speed * 0.1)[:-1]  # at the rows from the second on
+    np.testing.assert_allclose(np.diff(reached), np.diff(np.sin(time - 0.05)[1:]), atol=2e-4)
+
+
+def test_times_of_which_some_repeat_are_told_to_lack_digits(tmp_path: Path) -> None:
+    rows = [f"{k / 150.0:.2f},{k}" for k in range(300)]
+    with pytest.raises(RecordingError, match="write the times with all their digits: 100 of 300 lines repeat"):
+        read_text_log(log_of(tmp_path, "t,q", *rows), "time,position.j")

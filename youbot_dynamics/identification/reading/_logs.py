@@ -1,0 +1,84 @@
+"""Text logs of a robot: their columns and joints, and the robot of logs that name none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from youbot_dynamics.arrays import read_only
+from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.identification.reading._whose import UNNAMED
+from youbot_dynamics.recording.text_columns import SUFFIXES, Columns, propose_columns
+from youbot_dynamics.recording.text_log import AXES, JOINT_ROLES, TextLog, read_text_log
+from youbot_dynamics.robot import Robot, unnamed_robot
+
+_BAG_FILES = (".mcap", ".db3", ".bag")
+_NAMELESS = "youbot"  # robot that is assumed where no file names one
+
+
+def columns_of(path: Path, columns: str, rate: float, robot: Robot) -> Columns | None:
+    """Columns of a text log, as they are described or by the names in its header; None for a bag.
+
+    Raises:
+        RecordingError: names that do not tell enough, or that are ambiguous.
+    """
+    if not path.is_file() or path.suffix in _BAG_FILES or not (columns or path.suffix.lower() in SUFFIXES):
+        return None
+    arm = robot.driver.arm_joints
+    joints = () if robot.robot_id == _NAMELESS else arm
+    known = (*robot.driver.wheel_joints, *arm)
+    return Columns(columns, rate) if columns else propose_columns(path, joints, rate, known)
+
+
+def robot_of(logs: Sequence[Columns | None], robot: Robot) -> Robot:
+    """The robot of recordings: an unnamed one of which nothing is known, where no file names it, nor a joint does.
+
+    Args:
+        logs: columns of each recording, None for a bag.
+        robot: as the user gave it.
+    """
+    roles = [log.roles for log in logs if log is not None]
+    if robot.robot_id != _NAMELESS or not roles or len(roles) < len(logs):
+        return robot
+    joints = tuple(dict.fromkeys(name for of in roles for role in JOINT_ROLES for name in of.get(role, ())))
+    moved = {name for of in roles for role in ("command", "measured", "pose") for name in of.get(role, ())}
+    if {*joints} & {*robot.driver.wheel_joints, *robot.driver.arm_joints}:
+        return robot
+    return unnamed_robot(UNNAMED[bool(joints)], joints, has_base=bool(moved & {*AXES}))
+
+
+def read_log(path: Path, columns: Columns, robot: Robot) -> TextLog:
+    """A text log whose joints are the robot's, with the efforts of its currents.
+
+    Raises:
+        RecordingError: it cannot be read, names another joint, or has currents of a motor of which nothing is known.
+    """
+    log = read_text_log(path, columns.description, columns.rate)
+    known = (*robot.driver.wheel_joints, *robot.driver.arm_joints)
+    for role, joints in log.joints.items():
+        if other := next((name for name in joints if name not in known), ""):
+            raise RecordingError(
+                f"--columns of {path}",
+                got=f"{role}.{other}",
+                expected=f"{role}.JOINT with JOINT of {', '.join(known)}",
+                remedy="name the joints as the robot does; NAME=HEADER reads a column of another name; or name another "
+                "robot with --robot-file",
+            )
+    efforts = dict(log.joints.get("effort", {}))
+    motors = dict(zip(robot.driver.arm_joints, robot.arm.joints, strict=False))
+    for name, current in log.joints.get("current", {}).items():
+        motor = motors[name].motor if name in motors else None
+        torque = motor.torque_constant * motor.gear_ratio if motor else math.nan
+        if name not in efforts and not math.isfinite(torque):
+            raise RecordingError(
+                f"current of {name} in {path}",
+                got="no torque constant and gear ratio of its motor",
+                expected="both in a robot file, or efforts",
+                remedy=f"give the column as effort.{name}:K*Nm with the torque K at the joint for each ampere [N m/A], "
+                "torque constant times gear ratio; or leave it out with _",
+            )
+        efforts.setdefault(name, read_only(torque * current))
+    return replace(log, joints=MappingProxyType({**log.joints, "effort": efforts})) if efforts else log

@@ -1,0 +1,197 @@
+"""What names of columns tell: a unit, a role, the joint or axis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from youbot_dynamics.recording._columns import COMMANDS, ROLES, units_of
+
+_TOKEN = re.compile(r"[A-Z]?[a-zµ°º]+|[A-Z]+(?![a-z])|\d+")
+_BRACKETS = re.compile(r"[\[(<{]\s*([^\])>}]*[^\])>}\d\s][^\])>}]*)[\])>}]")  # not those of an index
+_UNITS = {  # in lower case, without blanks and signs of a product
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("ms", "msec", "msecs", "millis", "milliseconds"), "ms"),
+    **dict.fromkeys(("us", "µs", "usec", "usecs", "micros", "microseconds"), "us"),
+    **dict.fromkeys(("ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanoseconds"), "ns"),
+    **dict.fromkeys(("rad", "radian", "radians"), "rad"),
+    **dict.fromkeys(("deg", "degs", "°", "º", "degree", "degrees"), "deg"),
+    **dict.fromkeys(("turn", "turns", "rev", "revs", "revolutions"), "turn"),
+    **dict.fromkeys(("rad/s", "rads^-1", "rad/sec", "radps"), "rad/s"),
+    **dict.fromkeys(("deg/s", "°/s", "º/s", "deg/sec", "degps", "dps"), "deg/s"),
+    **dict.fromkeys(("rpm", "rev/min", "r/min", "1/min", "u/min"), "rpm"),
+    **dict.fromkeys(("a", "amp", "amps", "ampere", "amperes"), "A"),
+    **dict.fromkeys(("v", "volt", "volts"), "V"),
+    **dict.fromkeys(("nm", "newtonmeter", "newtonmetre"), "Nm"),
+    **dict.fromkeys(("c", "°c", "degc", "celsius"), "degC"),
+    **{"ma": "mA", "mv": "mV", "mnm": "mNm", "n": "N", "m": "m", "mm": "mm"},
+    **{"m/s": "m/s", "mps": "m/s", "mm/s": "mm/s"},
+}
+_ROLES = {
+    **dict.fromkeys(("q", "pos", "position", "positions", "angle", "angles", "theta", "enc", "encoder"), "position"),
+    **dict.fromkeys(("dq", "qd", "qdot", "vel", "velocity", "velocities", "speed", "speeds", "rpm", "v"), "velocity"),
+    **dict.fromkeys(("tau", "torque", "torques", "effort", "efforts", "trq"), "effort"),
+    **dict.fromkeys(("current", "currents", "curr", "amps", "ampere", "amperes"), "current"),
+    **dict.fromkeys(("voltage", "voltages", "volt", "volts"), "voltage"),
+    **dict.fromkeys(("temp", "temperature", "temperatures"), "temperature"),
+}
+_OF_UNIT = {"deg": "position", "rad": "position", "rad/s": "velocity", "deg/s": "velocity", "A": "current"}
+_OF_UNIT |= {"mA": "current", "V": "voltage", "Nm": "effort", "mNm": "effort"}
+_OTHERS = {
+    "err",
+    "error",
+    "acc",
+    "accel",
+    "acceleration",
+    "ddq",
+    "qdd",
+    "std",
+    "var",
+    "covariance",
+    "limit",
+    "min",
+    "max",
+}
+_TIMES = {"time", "datetime", "timestamp", "timestamps", "stamp", "elapsed", "date", "clock", "sec", "secs", "seconds"}
+_NANOSECONDS = {"nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds"}
+_TIMES |= _NANOSECONDS
+_COMMANDS = {"cmd", "command", "commanded", "commands", "des", "desired", "ref", "reference", "target", "setpoint"}
+_COMMANDS |= {"goal", "sp"}
+_HOUSING, _WINDING = {"housing", "case", "casing", "shell"}, {"winding", "windings", "coil"}
+_POSES = {"mocap", "vicon", "optitrack", "pose", "truth", "gt"}
+# Words that tell no role and no name.
+_SILENT = {"meas", "measured", "actual", "act", "feedback", "fb", "state", "states", "header", "msg", "data", "field"}
+_SILENT |= {"odom", "odometry", "robot", "base", "twist", "value", "rads", "ticks", "counts", "raw", "sensor", "dot"}
+_GENERAL = {"joint", "motor", "axis", "arm", "shaft", "actuator"}  # names of the only joint
+_SPEEDS = {"vx": "x", "vy": "y", "wz": "yaw", "vyaw": "yaw", "vtheta": "yaw", "vth": "yaw"}
+_AXES = {"x": "x", "y": "y", "yaw": "yaw", "theta": "yaw", "heading": "yaw", "omega": "yaw", "w": "yaw"}
+
+_DESCRIBED = re.compile(rf"(?P<role>{'|'.join((*ROLES, *COMMANDS))})\.(?P<channel>[^:=,]+)(:(?P<unit>[^,]+))?")
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What the name of a column tells."""
+
+    role: str = ""  # "" for unclear
+    channel: str = ""  # joint or axis
+    unit: str = ""  # "" for that of SI
+    why: str = ""  # of an unclear one: what it may be
+    guess: str = ""  # of an unclear motion: the role that is most likely
+
+
+def unit_of(header: str) -> str:
+    """Unit that the name of a column tells, such as `rpm` of "speed [rpm]" or "motor_rpm"; "" for none."""
+    words = _words(header)
+    if brackets := _BRACKETS.search(header):
+        unit = _UNITS.get(re.sub(r"[\s·⋅*.]", "", brackets[1].lower()), "")
+    else:
+        last = words[-1] if len(words) > 1 or words == ["rpm"] else ""
+        unit = _UNITS.get("/".join(words[-2:]), "") or _UNITS.get(last, "")
+        unit = unit if len(last) > 1 or "/" in unit else ""  # a single letter may be anything
+    role = _role(words)
+    if role == "velocity" and unit in ("rad", "deg"):
+        return f"{unit}/s"
+    return unit or {"current": "A", "voltage": "V"}.get(role, "")
+
+
+def _words(header: str) -> list[str]:
+    tokens = (token.group() for token in _TOKEN.finditer(_BRACKETS.sub("", header)))
+    return ["volt" if token == "V" else token.lower() for token in tokens]
+
+
+def _role(words: Sequence[str]) -> str:
+    """Role of a joint that some words tell; the adjective in "current position" is none."""
+    roles = list(dict.fromkeys(_ROLES[word] for word in words if word in _ROLES))
+    if len(roles) > 1 and "current" in roles:
+        roles.remove("current")
+    if roles == ["position"] and "dot" in words:
+        return "velocity"
+    return roles[0] if len(roles) == 1 else ""
+
+
+def meaning_of(header: str, base: bool) -> Meaning:
+    """What the name of a column tells; `base` says that the log is of a base, with axes x, y, yaw."""
+    if described := _DESCRIBED.fullmatch(header.strip()):
+        return Meaning(described["role"], described["channel"], described["unit"] or "")
+    words, unit = _words(header), unit_of(header)
+    if not words or _OTHERS & {*words}:
+        return Meaning()
+    commanded = any(word in _COMMANDS for word in words)
+    role = _role(words)
+    if base and (axis := _axis(words)):
+        role = _role([word for word in words if word not in _AXES])
+        return _of_axis(words, axis, role, commanded or "u" in words, unit)
+    named = (
+        words[-1] in _TIMES
+        or (words[0] in _TIMES and not role)
+        or (unit in units_of("time") and _BRACKETS.search(header))
+    )
+    if unit in ("", *units_of("time")) and (named or [word for word in words if word not in _UNITS] == ["t"]):
+        return Meaning("time", "", "ns" if _NANOSECONDS & {*words} else "" if unit == "s" else unit)
+    return _of_joint(header, words, role, commanded, unit)
+
+
+def _axis(words: Sequence[str]) -> str:
+    """Axis of a base that some words name, "" for none."""
+    if "angular" in words:
+        return "yaw" if "z" in words else ""
+    return next((axis for word in words if (axis := {**_SPEEDS, **_AXES}.get(word))), "")
+
+
+def _of_axis(words: Sequence[str], axis: str, role: str, commanded: bool, unit: str) -> Meaning:
+    """Meaning of a column of the base: a commanded or measured twist, or a pose."""
+    moving = role == "velocity" or any(word in _SPEEDS or word in ("linear", "angular", "omega", "w") for word in words)
+    if commanded and role != "position":
+        return Meaning("command", axis, unit)
+    if moving:
+        return Meaning("measured", axis, unit)
+    if _POSES & {*words}:
+        return Meaning("pose", axis, unit)
+    return Meaning("", axis, unit, f"measured.{axis}, a speed, or pose.{axis} by motion capture", "measured")
+
+
+def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, unit: str) -> Meaning:
+    """Meaning of a column of a joint."""
+    name = _joint(header)
+    if not role and (role := _OF_UNIT.get(unit, "") if _BRACKETS.search(header) else ""):  # a word of another language
+        name = _joint("".join(char for char in header if char.isdigit()))
+    if role == "temperature":
+        housing, winding = bool(_HOUSING & {*words}), bool(_WINDING & {*words})
+        role = "housing" if housing else role
+        if not (housing or winding):
+            return Meaning(why=f"temperature.{name} of the winding, or housing.{name}")
+    if "ticks" in words or "counts" in words or "raw" in words:
+        return Meaning(why=f"position.{name}:turn/TICKS with the ticks of a turn")
+    if commanded:
+        if role not in ("position", "velocity"):
+            return Meaning("", name, unit, f"command.{name}, a speed, or command_position.{name}", "command")
+        return Meaning("command_position" if role == "position" else "command", name, unit)
+    return Meaning(role, name, unit) if role else Meaning()
+
+
+def is_base(headers: Sequence[str]) -> bool:
+    """Whether names of columns are of a base, which moves along axes."""
+    words = {word for header in headers for word in _words(header)}
+    return bool({*_SPEEDS, "linear", "angular"} & words) or {"x", "y"} <= words
+
+
+def one_joint(names: Sequence[str]) -> dict[str, str]:
+    """Names of the joints of a log -> the one that is meant: "motor" and "joint" are the only joint there is."""
+    general, own = (
+        [one for one in names if one.lower() in _GENERAL],
+        [one for one in names if one.lower() not in _GENERAL],
+    )
+    return dict.fromkeys(general, own[0] if own else "joint") if len(set(own)) < 2 else {}
+
+
+def _joint(header: str) -> str:
+    """Name of a joint: what no other word of a header says, with its own separators where letters and digits touch."""
+    name, end = "", -1
+    others = {*_ROLES, *_COMMANDS, *_SILENT, *_HOUSING, *_WINDING, *_UNITS, *_TIMES}
+    for token in _TOKEN.finditer(_BRACKETS.sub("", header)):
+        if token.group().lower() not in others:
+            name += ("" if token.start() == end or not name else "_") + token.group()
+            end = token.end()
+    return name if name and not name.isdigit() else f"joint_{name}" if name else "joint"

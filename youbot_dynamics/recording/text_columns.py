@@ -1,0 +1,169 @@
+"""Columns of a text log, proposed from the names in its header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.recording._columns import AXES, Column, parse_columns
+from youbot_dynamics.recording._lines import FORMATS, HEADER_LINES, LONGEST_LINE, encoding_of, fields_of, is_value
+from youbot_dynamics.recording._names import Meaning, is_base, meaning_of, one_joint, unit_of
+
+SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log")
+_START = 1_000_000  # bytes that tell the encoding
+_ANY_TIME = Column(0, "time", "", 1.0)
+_MOST_LISTED = 8  # columns that are not used
+_FIRST = ", such as time,position.joint,effort.joint or time:ms,command.x,measured.x"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a text log are."""
+
+    description: str  # as `read_text_log` takes it
+    rate: float = 0.0  # lines a second [Hz] of a log without times; 0 for one with times
+    told: str = ""  # of those that the header tells: one line for the reader with the role and unit of each
+
+    @property
+    def roles(self) -> dict[str, tuple[str, ...]]:
+        """Role -> joints or channels that have it; RecordingError for a description that is none."""
+        roles: dict[str, tuple[str, ...]] = {}
+        for column in parse_columns(self.description, self.rate > 0.0)[0]:
+            roles[column.role] = (*roles.get(column.role, ()), column.channel)
+        return roles
+
+
+def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, known: Collection[str] = ()) -> Columns:
+    """Columns of a text log by the names in its header.
+
+    Args:
+        path: the file.
+        joints: names of the joints of the robot's arm, in their order; numbered joints of another name are these if
+            there are as many. Empty for those of the file.
+        rate: lines a second [Hz] of a log without a column with the time; 0 for one with it.
+        known: names of all joints of the robot; where the file names one of them, its other joints are not read.
+
+    Raises:
+        RecordingError: no header, no time, nothing that the names tell, two columns of one meaning, or a motion or
+            command that may be another; with what may be given as `--columns`.
+    """
+    names, first = _header(path)
+    base = is_base(names)
+    meanings = _own_joints([meaning_of(name, base) for name in names], joints, known)
+    meanings = _one_time(meanings, first)
+    if rate > 0.0:
+        meanings = [Meaning() if one.role == "time" else one for one in meanings]
+    guesses = [name for name, one in zip(names, meanings, strict=True) if one.guess]
+    sure = {(one.role, one.channel) for one in meanings}
+    likely = [one if (one.guess, one.channel) in sure else replace(one, role=one.role or one.guess) for one in meanings]
+    described = [_described(one) for one in likely]
+    seen: dict[str, str] = {}
+    twice: list[tuple[str, str, str]] = []
+    for k, (name, one) in enumerate(zip(names, meanings, strict=True)):
+        key = f"{one.role.replace('command_position', 'command')}.{one.channel}"
+        if one.role and one.role != "time" and key in seen:
+            twice.append((key, seen[key], name))
+            described[k] = "_"
+        seen.setdefault(key, name)
+    columns = ",".join(described).rstrip(",_")
+    unclear = "; ".join(f"{name!r} ({one.why})" for name, one in zip(names, meanings, strict=True) if one.why)
+    if twice:
+        (key, former, other), *_ = twice
+        remedy = f"choose with --columns '{columns}', where _ skips a column"
+        raise RecordingError(f"{path}", got=f"{former!r} and {other!r}, both {key}", expected="one", remedy=remedy)
+    if not (rate > 0.0 or any(one.role == "time" for one in meanings)):
+        remedy = "add --rate HZ, its lines a second, or name the time in --columns"
+        raise RecordingError(f"{path}", got=f"no time among the columns {_some(names)}", remedy=remedy)
+    if all(one.role in ("", "time") for one in meanings):
+        raise RecordingError(
+            f"{path}",
+            got=f"columns {_some(names)}, whose names do not tell what they are",
+            expected=unclear or "names such as q1, joint1_torque or cmd_vx",
+            remedy=f"give --columns in file order, with _ for those not to read{_FIRST}",
+        )
+    if guesses:
+        remedy = f"choose with --columns '{columns}', where _ skips a column"
+        raise RecordingError(f"{path}", got=f"columns of more than one meaning: {unclear}", remedy=remedy)
+    unused = [name for name, one in zip(names, meanings, strict=True) if not (one.role or one.why)]
+    used = [f"{name} = {of}" for name, of in zip(names, described, strict=True) if of != "_"]
+    told = f"{path.name}: {', '.join(used)}, as its header says, in SI units where none is named"
+    told += f"; unclear: {unclear}" if unclear else ""
+    told += f"; not used: {_some(unused)}" if unused else ""
+    return Columns(columns, rate, f"{told}; to read it otherwise, change --columns '{columns}'")
+
+
+def _header(path: Path) -> tuple[list[str], list[str]]:
+    """Names of the columns of a file, and its first entries.
+
+    Raises:
+        RecordingError: no numbers, or no names above them.
+    """
+    try:
+        with path.open("rb") as file:
+            encoding = encoding_of(file.read(_START).rsplit(b"\n", 1)[0])
+        with path.open(encoding=encoding) as file:
+            lines = [
+                line for line in islice(iter(lambda: file.readline(LONGEST_LINE), ""), HEADER_LINES) if line.strip()
+            ]
+    except OSError as problem:
+        raise RecordingError(str(path), got=str(problem.strerror), expected="a text log that can be read") from None
+    for k, line in enumerate(lines):
+        rows = [fields_of(line, *form) for form in FORMATS]
+        row = max(rows, key=lambda fields: sum(map(_is_entry, fields)))
+        entries = sum(map(_is_entry, row))
+        if entries > 1 and 2 * entries >= sum(map(bool, row)):
+            delimiter = FORMATS[rows.index(row)][0]
+            above = [fields_of(head.lstrip("#% "), delimiter) for head in lines[max(0, k - 2) : k]]
+            names = above[-1] if above else []
+            if len(above) == 2 and any(names) and all(unit_of(f"[{unit}]") for unit in names if unit):
+                names = [f"{name} [{unit}]" for name, unit in zip(*above, strict=False)]
+            if len(names) not in (len(row), len(row) - 1) or any(map(_is_entry, names)):
+                remedy = f"give --columns in file order{_FIRST}"
+                raise RecordingError(f"{path}", got="no header with a name of each column", remedy=remedy)
+            return names, row
+    remedy = "check the file, or give --columns"
+    raise RecordingError(f"{path}", got="no line of numbers", expected="a text log with numbers", remedy=remedy)
+
+
+def _is_entry(field: str) -> bool:
+    return bool(field) and is_value(field, _ANY_TIME)
+
+
+def _own_joints(meanings: Sequence[Meaning], joints: Sequence[str], known: Collection[str]) -> list[Meaning]:
+    """The meanings with the names of the robot's joints, and without other joints beside them."""
+    found = list(dict.fromkeys(one.channel for one in meanings if one.channel and one.channel not in AXES))
+    names = one_joint(found)
+    found = list(dict.fromkeys(names.get(name, name) for name in found))
+    if {*found} & {*known}:
+        return [one if one.channel in ("", *AXES, *known) else Meaning() for one in meanings]
+    if len(found) == len(joints) and len({re.sub(r"\d+", "", name) for name in found}) == 1:  # numbered alone
+        own = dict(zip(sorted(found, key=lambda name: (len(name), name)), joints, strict=True))
+        names = {**own, **{name: own[one] for name, one in names.items()}}
+    return [replace(one, channel=names.get(one.channel, one.channel)) for one in meanings]
+
+
+def _one_time(meanings: Sequence[Meaning], first: Sequence[str]) -> list[Meaning]:
+    """The meanings with the first time alone, or with both of seconds and nanoseconds, of a date and a time of day."""
+    times = [k for k, one in enumerate(meanings) if one.role == "time"]
+    parted = [k for k in times if meanings[k].unit == "ns"] if len(times) == 2 else []
+    dated = len(times) == 2 and all(
+        len(first[k]) in range(8, 19) and ("-" in first[k]) != (":" in first[k]) for k in times
+    )
+    kept = times if len(parted) == 1 or dated else times[:1]
+    return [one if k in kept or one.role != "time" else Meaning() for k, one in enumerate(meanings)]
+
+
+def _described(one: Meaning) -> str:
+    if not one.role:
+        return "_"
+    name = f"{one.role}.{one.channel}" if one.channel else one.role
+    return f"{name}:{one.unit}" if one.unit else name
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return f"{', '.join(names[:_MOST_LISTED])}{more}"
