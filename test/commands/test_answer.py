@@ -152,6 +152,12 @@ def test_what_is_refused_is_told_with_its_reason(recordings, said) -> None:
     assert "(the command never changed)" in " ".join(said(recordings["text log"], 80))
 
 
+def test_a_gain_of_the_delay_alone_has_no_interval(recordings, said) -> None:
+    assert re.fullmatch(
+        r"delay forward +1[45][\d.]+ ms \([\d.]+ to [\d.]+\)  gain about 1\.0\d\d", said(recordings["text log"], 80)[0]
+    )
+
+
 def test_what_is_left_out_of_a_long_answer_is_counted(recordings, said) -> None:
     joints = said(recordings["six joints"], 80)
     assert "friction of the arm, Coulomb in N m and viscous in N m s/rad:" in joints
