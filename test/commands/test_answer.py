@@ -199,6 +199,13 @@ def test_damaged_and_unread_recordings_are_told_and_many_are_counted(recordings,
     assert lines[3] == "and 6 more (--verbose)" and len(lines) <= 12
 
 
+def test_a_command_without_verbose_points_to_the_report(recordings, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    print_answer(recordings["six joints with motors"])
+    text = capsys.readouterr().out
+    assert "(why: the report)" in text and "--verbose" not in text and "next: " not in text
+
+
 def test_several_recordings_are_said_to_be_enough_or_not(said) -> None:
     delay = ("delay", [found("robot.base.delay.effective_x", 0.1095, 0.0002, "s")])
     for count, told in ((1, "1 recording is enough"), (4, "4 recordings are enough"), (5, "")):
