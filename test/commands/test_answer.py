@@ -152,6 +152,15 @@ def test_what_is_refused_is_told_with_its_reason(recordings, said) -> None:
     assert "(the command never changed)" in " ".join(said(recordings["text log"], 80))
 
 
+def test_a_number_that_is_alone_in_its_line_has_its_own_words(said) -> None:
+    still = Reason(Kind.OTHER_EXPLANATION, "the motion may have stopped by itself")
+    delay = found("robot.base.delay.effective_x", 0.1, 0.01, "s", still)
+    only = [delay, found("base.body.gain_x", 0.92, 0.035, "1"), found("base.limits.speed_yaw", 5.0, 1.0, "rad/s")]
+    lines = said(result({}, ("body", only)), 80)
+    assert lines[0] == "motion over command forward  0.92 (0.89 to 0.96)"
+    assert lines[1] == "largest speed in yaw         5 rad/s (4 to 6)"
+
+
 def test_a_gain_of_the_delay_alone_has_no_interval(recordings, said) -> None:
     assert re.fullmatch(
         r"delay forward +1[45][\d.]+ ms \([\d.]+ to [\d.]+\)  gain about 1\.0\d\d", said(recordings["text log"], 80)[0]

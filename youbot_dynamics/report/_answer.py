@@ -88,8 +88,11 @@ def answer(result: Result) -> Answer:
         stage, name = result.stage_of[finding.name], finding.row.told[0].format(**finding.row.cases)
         alike.setdefault((stage if STAGES[stage].of_arm else "", name), []).append(finding)
     lines: dict[str, list[Line]] = {}
-    for (_, name), findings in alike.items():
-        lines.setdefault(result.stage_of[findings[0].name], []).append(Line(name, _cells(findings)))
+    for (of_arm, name), findings in alike.items():
+        cells, row = _cells(findings), findings[0].row
+        if cells[0].label and len(cells) == 1 and not of_arm:  # alone, it has a name of its own
+            name, cells = row.in_words, (cells[0]._replace(label=""),)
+        lines.setdefault(result.stage_of[findings[0].name], []).append(Line(name, cells))
     blocks = tuple(_block(stage, of_stage) for stage, of_stage in lines.items())
     counted = {finding.name for stage in STAGES for finding in asked(result.of_stage(stage))}
     missed = [finding for finding in told if finding.name in counted and not (finding.usable or finding.row.optional)]
