@@ -152,6 +152,21 @@ def test_what_is_refused_is_told_with_its_reason(recordings, said) -> None:
     assert "(the command never changed)" in " ".join(said(recordings["text log"], 80))
 
 
+def test_a_number_that_is_alone_in_its_line_has_its_own_words(said) -> None:
+    still = Reason(Kind.OTHER_EXPLANATION, "the motion may have stopped by itself")
+    delay = found("robot.base.delay.effective_x", 0.1, 0.01, "s", still)
+    only = [delay, found("base.body.gain_x", 0.92, 0.035, "1"), found("base.limits.speed_yaw", 5.0, 1.0, "rad/s")]
+    lines = said(result({}, ("body", only)), 80)
+    assert lines[0] == "motion over command forward  0.92 (0.89 to 0.96)"
+    assert lines[1] == "largest speed in yaw         5 rad/s (4 to 6)"
+
+
+def test_a_gain_of_the_delay_alone_has_no_interval(recordings, said) -> None:
+    assert re.fullmatch(
+        r"delay forward +1[45][\d.]+ ms \([\d.]+ to [\d.]+\)  gain about 1\.0\d\d", said(recordings["text log"], 80)[0]
+    )
+
+
 def test_what_is_left_out_of_a_long_answer_is_counted(recordings, said) -> None:
     joints = said(recordings["six joints"], 80)
     assert "friction of the arm, Coulomb in N m and viscous in N m s/rad:" in joints
@@ -191,6 +206,13 @@ def test_damaged_and_unread_recordings_are_told_and_many_are_counted(recordings,
     lines = said(replace(whole, skipped=skipped), 80)
     assert lines[:2] == [f"warning: drive_{k} was skipped: got no messages" for k in range(2)]
     assert lines[3] == "and 6 more (--verbose)" and len(lines) <= 12
+
+
+def test_a_command_without_verbose_points_to_the_report(recordings, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    print_answer(recordings["six joints with motors"])
+    text = capsys.readouterr().out
+    assert "(why: the report)" in text and "--verbose" not in text and "next: " not in text
 
 
 def test_several_recordings_are_said_to_be_enough_or_not(said) -> None:

@@ -241,7 +241,7 @@ def _print_tracking(comparisons: list[PathComparison]) -> None:
         position = cell(before.position_rmse, after.position_rmse, "mm")
         rows.append((one.name, position, cell(before.heading_rmse, after.heading_rmse, "mrad")))
     columns = ("program", "position, open loop -> stabilised", "heading")
-    print_rows("root mean square tracking error over the whole program, against ground truth", Rows(columns, rows, ""))
+    print_rows("RMS tracking error of each program, against ground truth", Rows(columns, rows, ""))
 
 
 def true_values(seed: int, bag: Path, robot_file: Path | None = None) -> dict[str, float]:

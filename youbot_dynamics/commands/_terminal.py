@@ -106,14 +106,19 @@ def _print_lines(lines: Sequence[str]) -> None:
 def print_rows(title: str, shown: Rows, numbers: int = 0) -> None:
     """Print a table of texts, of which `numbers` columns after the first hold numbers alone.
 
-    Only the last column is wrapped. Where that leaves it too little room, each row becomes a paragraph of its own.
+    Only the last column is wrapped, unless it holds numbers. Where that leaves it too little room, each row becomes a
+    paragraph of its own.
     """
     console, cells = table_console(soft_wrap=False), [[printable(cell) for cell in row] for row in shown.rows]
     sizes = [max(map(len, column)) for column in zip(shown.columns, *cells, strict=True)]
-    if cells and sum(sizes[:-1]) + _GAP * len(sizes[1:]) + min(sizes[-1], _NARROWEST) <= console.width:
+    wraps = numbers < len(sizes) - 1
+    least = [*sizes[:-1], min(sizes[-1], _NARROWEST) if wraps else sizes[-1]]
+    if cells and sum(least) + _GAP * (len(sizes) - 1) <= console.width:
         table = Table(title=printable(title), box=None, padding=(0, _GAP, 0, 0), pad_edge=False, title_justify="left")
         for k, column in enumerate(shown.columns):
-            table.add_column(column, no_wrap=k + 1 < len(sizes), justify="right" if 0 < k <= numbers else "left")
+            table.add_column(
+                column, no_wrap=not wraps or k + 1 < len(sizes), justify="right" if 0 < k <= numbers else "left"
+            )
         for row in cells:
             table.add_row(*map(Text, row))
         console.print(table)

@@ -97,7 +97,7 @@ def compare_command(before: Path, after: Path, out: Path, verbose: bool = False)
     refusal = RecordingError(f"--out {out}", got=got, expected=expected, remedy="name another one")
     check_folder(out, bool(report), refusal)
     table = changes_shown(old, new, few=not verbose)
-    print_rows(f"from {before} to {after}", table)
+    print_rows(f"from {before} to {after}", table, numbers=0 if verbose else 1)
     for note in table.notes:
         announce(f"note: {note}")
     out.mkdir(parents=True, exist_ok=True)

@@ -85,13 +85,14 @@ def answer(result: Result) -> Answer:
     found = [finding for finding in told if finding.identified and not finding.row.quiet]
     alike: dict[tuple[str, str], list[Finding]] = {}
     for finding in sorted(found, key=lambda finding: result.stage_of[finding.name] not in _FIRST):
-        stage = result.stage_of[finding.name]
-        alike.setdefault(
-            (stage if STAGES[stage].part == "arm" else "", finding.row.told[0].format(**finding.row.cases)), []
-        ).append(finding)
+        stage, name = result.stage_of[finding.name], finding.row.told[0].format(**finding.row.cases)
+        alike.setdefault((stage if STAGES[stage].part == "arm" else "", name), []).append(finding)
     lines: dict[str, list[Line]] = {}
-    for (_, name), findings in alike.items():
-        lines.setdefault(result.stage_of[findings[0].name], []).append(Line(name, _cells(findings)))
+    for (of_arm, name), findings in alike.items():
+        cells, row = _cells(findings), findings[0].row
+        if cells[0].label and len(cells) == 1 and not of_arm:  # alone, it has a name of its own
+            name, cells = row.in_words, (cells[0]._replace(label=""),)
+        lines.setdefault(result.stage_of[findings[0].name], []).append(Line(name, cells))
     blocks = tuple(_block(stage, of_stage) for stage, of_stage in lines.items())
     counted = {finding.name for stage in STAGES for finding in asked(result.of_stage(stage))}
     missed = [finding for finding in told if finding.name in counted and not (finding.usable or finding.row.optional)]
@@ -230,23 +231,24 @@ def told(result: Result, width: int, result_file: str = "", robot: str = "", ver
     Args:
         result: what was found.
         width: of a line [characters]; a narrower one than 80 may need more lines.
-        result_file: path of the result, for the next step; "" to tell none.
+        result_file: path of the result, for the next step; "" of a command without one and without --verbose.
         robot: options of that command which name the robot.
         verbose: whether nothing is shortened.
     """
     said, wrap = answer(result), partial(wrapped, width=width)
     first, last, warnings = list[str](), list[str](), _warnings(result)
+    more = "--verbose" if result_file else "the report"
     room = (2 if len(warnings) <= _FEW_WARNINGS else 1) * width - _INDENT  # [characters]
     for text in warnings if verbose else warnings[:_MOST_WARNINGS]:
-        first += wrap(text if verbose else textwrap.shorten(text, room, placeholder=" ... (--verbose)"))
+        first += wrap(text if verbose else textwrap.shorten(text, room, placeholder=f" ... ({more})"))
     if len(warnings) > _MOST_WARNINGS and not verbose:
-        first += wrap(f"and {len(warnings) - _MOST_WARNINGS} more (--verbose)")
+        first += wrap(f"and {len(warnings) - _MOST_WARNINGS} more ({more})")
     if result.sources and result.enough_for and said.blocks and not result.warnings:
         last += wrap(result.enough_for)
     if result_file:
         last += _step_lines(next_step(result, result_file, robot), width)
     most = sys.maxsize if verbose else max(_MOST_LINES, _MOST_LINES * _WIDTH // width) - len(first) - len(last)
-    return [*first, *_lines(said, wrap, width, most), *last]
+    return [*first, *_lines(said, wrap, width, most, more), *last]
 
 
 def _warnings(result: Result) -> list[str]:
@@ -267,11 +269,11 @@ def _step_lines(following: NextStep, width: int) -> list[str]:
     return [*lines, line]
 
 
-def _lines(said: Answer, wrap: Callable[[str], list[str]], width: int, most: int) -> list[str]:
-    """An answer in lines of a width, at most `most` as far as possible."""
+def _lines(said: Answer, wrap: Callable[[str], list[str]], width: int, most: int, more: str) -> list[str]:
+    """An answer in lines of a width, at most `most` as far as possible; `more` tells where the rest is."""
     blocks = [_text(block, wrap, width) for block in said.blocks]
     missed = [wrap(f"not identified: {one.names} ({one.why})") for one in said.refused]
-    without = wrap(f"no result: {said.without} (why: --verbose)") if said.without else []
+    without = wrap(f"no result: {said.without} (why: {more})") if said.without else []
 
     def lines() -> list[str]:
         return [*chain(*blocks, *missed), *without]
@@ -281,10 +283,10 @@ def _lines(said: Answer, wrap: Callable[[str], list[str]], width: int, most: int
     for k in range(len(blocks) - 1, 0, -1):
         if len(lines()) > most and len(blocks[k]) > 1:
             count = sum(len(line.cells) for line in said.blocks[k].lines)
-            blocks[k] = wrap(f"{said.blocks[k].title}: {count} values identified (which: --verbose)")
+            blocks[k] = wrap(f"{said.blocks[k].title}: {count} values identified (which: {more})")
     longest = max(blocks, key=len, default=[])
     if 0 < (excess := len(lines()) - most) < len(longest) - 2:
-        longest[-excess - 1 :] = [f"and {excess + 1} more (which: --verbose)"]
+        longest[-excess - 1 :] = [f"and {excess + 1} more (which: {more})"]
     return lines()
 
 
