@@ -17,7 +17,7 @@ from youbot_dynamics.kinematics.mecanum import FEWEST_ROLLERS, MecanumBase, mean
 from youbot_dynamics.parameter_file import read_checked, read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of, is_unknown, values_in
 from youbot_dynamics.resources import config_path, robot_path
-from youbot_dynamics.robot_arm import Arm, ArmJoint, defaults_of_urdf
+from youbot_dynamics.robot_arm import Arm, ArmJoint, check_arm, defaults_of_urdf
 from youbot_dynamics.robot_base import (
     NEUTRAL,
     WHEELS,
@@ -393,9 +393,7 @@ def _merged(files: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
 def _given(path: Path, table: Mapping[str, Parameter] | None = None) -> dict[str, Value]:
     """Values of a robot file, checked by a table if there is one; those of a URDF are its name and itself."""
     if str(path).lower().endswith(".urdf"):
-        from youbot_dynamics.dynamics.tree import arm_chain
-
-        arm_chain(path)
+        check_arm(path)
         return {_ID: path.stem, _URDF: str(path.absolute())}
     return read_parameters(path, "") if table is None else read_checked(path, PREFIX, table)
 
