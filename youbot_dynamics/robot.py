@@ -17,7 +17,7 @@ from youbot_dynamics.kinematics.mecanum import FEWEST_ROLLERS, MecanumBase, mean
 from youbot_dynamics.parameter_file import read_checked, read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of, is_unknown, values_in
 from youbot_dynamics.resources import config_path, robot_path
-from youbot_dynamics.robot_arm import Arm, ArmJoint, defaults_of_urdf
+from youbot_dynamics.robot_arm import Arm, ArmJoint, check_arm, defaults_of_urdf
 from youbot_dynamics.robot_base import (
     NEUTRAL,
     WHEELS,
@@ -326,12 +326,14 @@ def load_robot(
     Args:
         result_file: result.yaml of an identification, or a tuple of several without a value in common.
         params_file: your own values; they have priority over all others.
-        robot_file: what differs from the youBot, or the name of a robot of config/robots; None for the youBot.
+        robot_file: what differs from the youBot, the name of a robot of config/robots, or the URDF of an arm; None for
+            the youBot. Friction and motors of another arm that no file gives are NaN.
 
     Raises:
-        ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, a joint without
-            values, a robot file without any, a robot file given as result file, a value in two result files, or a
-            result that belongs to another robot; names the file, and the line of a parameter.
+        ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, a robot file
+            without any, a robot file given as result file, a value in two result files, or a result that belongs to
+            another robot; names the file, and the line of a parameter.
+        ModelError: a URDF as robot file that is none, or has no arm.
         ResourceError: no robot of that name.
 
     Example:
@@ -391,6 +393,7 @@ def _merged(files: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
 def _given(path: Path, table: Mapping[str, Parameter] | None = None) -> dict[str, Value]:
     """Values of a robot file, checked by a table if there is one; those of a URDF are its name and itself."""
     if str(path).lower().endswith(".urdf"):
+        check_arm(path)
         return {_ID: path.stem, _URDF: str(path.absolute())}
     return read_parameters(path, "") if table is None else read_checked(path, PREFIX, table)
 

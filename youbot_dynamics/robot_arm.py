@@ -291,6 +291,13 @@ def _check_known(what: str, facts: JointFriction | JointMotor) -> None:
         raise ModelError(f"{what} of the arm", got=got, expected="values of this joint", remedy=remedy)
 
 
+def check_arm(urdf: Path) -> None:
+    """Refuse a file that is no URDF with an arm; ModelError."""
+    from youbot_dynamics.dynamics.tree import arm_chain
+
+    arm_chain(urdf)
+
+
 def defaults_of_urdf(urdf: str, root: object, tip: object, joints: object) -> dict[str, Value]:
     """Facts of an arm and its driver that its URDF gives or that are assumed, by their names below `robot`.
 

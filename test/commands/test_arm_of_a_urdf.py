@@ -83,6 +83,20 @@ def test_a_value_of_a_joint_that_is_given_is_known_and_the_others_are_not(tmp_pa
 
 
 @pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("t,q1,tau1", "bench.urdf: got no XML"),
+        ('<robot name="r"><link name="box"/></robot>', "no arm behind link 'box'.*name root_link and tip_link"),
+    ],
+)
+def test_a_urdf_without_an_arm_is_refused_at_once(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "bench.urdf"
+    file.write_text(text)
+    with pytest.raises(ModelError, match=says):
+        load_robot(robot_file=file)
+
+
+@pytest.mark.parametrize(
     ("file", "tip", "joints"),
     [("test/robots/panda.urdf", "panda_link7", 7), ("test/robots/ur5e.urdf", "wrist_3_link", 6)],
 )

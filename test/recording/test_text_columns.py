@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.recording.bag import LogRecording
 from youbot_dynamics.recording.text_columns import propose_columns
 from youbot_dynamics.recording.text_log import read_text_log
 
@@ -37,6 +38,7 @@ def log_of(folder: Path, header: str, *lines: str) -> Path:
         ("t,q_des,q", "time,command_position.joint,position.joint"),
         ("t,theta1,theta1_dot,q_err,V", "time,position.joint_1,velocity.joint_1,_,voltage.joint_1:V"),
         ("t,v_cmd,v_meas", "time,command.joint,velocity.joint"),
+        ("t,joint_a_pos,joint_c_pos,pos_m", "time,position.joint_a,position.joint_c,position.joint"),
         ("t,q_1 [rad],i_1 [A]", "time,position.joint_1:rad,current.joint_1:A"),
         ("t,x_cmd,u_y,theta_cmd,x_vel,theta_vel", "time,command.x,command.y,command.yaw,measured.x,measured.yaw"),
         (
@@ -44,8 +46,8 @@ def log_of(folder: Path, header: str, *lines: str) -> Path:
             "time,_,current.joint:mA,velocity.joint:deg/s,temperature.joint",
         ),
         (
-            "timestamp,target_q_0,actual_q_0,actual_current_0",
-            "time,command_position.joint_0,position.joint_0,current.joint_0:A",
+            "timestamp,target_q_0,target_current_0,actual_q_0,actual_current_0",
+            "time,command_position.joint_0,_,position.joint_0,current.joint_0:A",
         ),
         ("__time,/joint_states/position[0],/joint_states/effort[0]", "time,position.joint_0,effort.joint_0"),
         (
@@ -166,6 +168,13 @@ def test_commanded_positions_are_speeds_that_lead_there_half_a_row_later(tmp_pat
     speed = read_text_log(log, "time,command_position.j,position.j").command["j"]
     reached = np.cumsum(speed * 0.1)[:-1]  # at the rows from the second on
     np.testing.assert_allclose(np.diff(reached), np.diff(np.sin(time - 0.05)[1:]), atol=2e-4)
+
+
+def test_a_temperature_of_the_housing_is_that_of_its_topic(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "t,q,temp_housing,temp_winding")
+    recording = LogRecording(read_text_log(log, propose_columns(log).description))
+    for topic, first in (("/arm_1/housing_temperature", 2.0), ("/arm_1/motor_temperature", 3.0)):
+        assert recording.joint_states(topic, ["joint"]).effort[0] == first
 
 
 def test_times_of_which_some_repeat_are_told_to_lack_digits(tmp_path: Path) -> None:

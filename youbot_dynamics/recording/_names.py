@@ -38,31 +38,17 @@ _ROLES = {
 }
 _OF_UNIT = {"deg": "position", "rad": "position", "rad/s": "velocity", "deg/s": "velocity", "A": "current"}
 _OF_UNIT |= {"mA": "current", "V": "voltage", "Nm": "effort", "mNm": "effort"}
-_OTHERS = {
-    "err",
-    "error",
-    "acc",
-    "accel",
-    "acceleration",
-    "ddq",
-    "qdd",
-    "std",
-    "var",
-    "covariance",
-    "limit",
-    "min",
-    "max",
-}
-_TIMES = {"time", "datetime", "timestamp", "timestamps", "stamp", "elapsed", "date", "clock", "sec", "secs", "seconds"}
-_NANOSECONDS = {"nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds"}
-_TIMES |= _NANOSECONDS
-_COMMANDS = {"cmd", "command", "commanded", "commands", "des", "desired", "ref", "reference", "target", "setpoint"}
-_COMMANDS |= {"goal", "sp"}
+_OTHERS = set("err error acc accel acceleration ddq qdd std var covariance limit min max".split())
+_NANOSECONDS = set("nanosec nanosecs nsec nsecs nanoseconds".split())
+_TIMES = {*"time datetime timestamp timestamps stamp elapsed date clock sec secs seconds".split(), *_NANOSECONDS}
+_COMMANDS = set("cmd command commanded commands des desired ref reference target setpoint goal sp".split())
 _HOUSING, _WINDING = {"housing", "case", "casing", "shell"}, {"winding", "windings", "coil"}
 _POSES = {"mocap", "vicon", "optitrack", "pose", "truth", "gt"}
 # Words that tell no role and no name.
-_SILENT = {"meas", "measured", "actual", "act", "feedback", "fb", "state", "states", "header", "msg", "data", "field"}
-_SILENT |= {"odom", "odometry", "robot", "base", "twist", "value", "rads", "ticks", "counts", "raw", "sensor", "dot"}
+_SILENT = set(
+    "meas measured actual act feedback fb state states header msg data field odom odometry robot base".split()
+)
+_SILENT |= set("twist value rads ticks counts raw sensor dot".split())
 _GENERAL = {"joint", "motor", "axis", "arm", "shaft", "actuator"}  # names of the only joint
 _SPEEDS = {"vx": "x", "vy": "y", "wz": "yaw", "vyaw": "yaw", "vtheta": "yaw", "vth": "yaw"}
 _AXES = {"x": "x", "y": "y", "yaw": "yaw", "theta": "yaw", "heading": "yaw", "omega": "yaw", "w": "yaw"}
@@ -123,12 +109,8 @@ def meaning_of(header: str, base: bool) -> Meaning:
     if base and (axis := _axis(words)):
         role = _role([word for word in words if word not in _AXES])
         return _of_axis(words, axis, role, commanded or "u" in words, unit)
-    named = (
-        words[-1] in _TIMES
-        or (words[0] in _TIMES and not role)
-        or (unit in units_of("time") and _BRACKETS.search(header))
-    )
-    if unit in ("", *units_of("time")) and (named or [word for word in words if word not in _UNITS] == ["t"]):
+    named = words[-1] in _TIMES or (words[0] in _TIMES and not role) or [w for w in words if w not in _UNITS] == ["t"]
+    if (named and not unit) or (unit in units_of("time") and (named or _BRACKETS.search(header))):
         return Meaning("time", "", "ns" if _NANOSECONDS & {*words} else "" if unit == "s" else unit)
     return _of_joint(header, words, role, commanded, unit)
 
@@ -164,10 +146,10 @@ def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, uni
             return Meaning(why=f"temperature.{name} of the winding, or housing.{name}")
     if "ticks" in words or "counts" in words or "raw" in words:
         return Meaning(why=f"position.{name}:turn/TICKS with the ticks of a turn")
+    if commanded and not role:
+        return Meaning("", name, unit, f"command.{name}, a speed, or command_position.{name}", "command")
     if commanded:
-        if role not in ("position", "velocity"):
-            return Meaning("", name, unit, f"command.{name}, a speed, or command_position.{name}", "command")
-        return Meaning("command_position" if role == "position" else "command", name, unit)
+        role = {"position": "command_position", "velocity": "command"}.get(role, "")
     return Meaning(role, name, unit) if role else Meaning()
 
 
@@ -179,19 +161,19 @@ def is_base(headers: Sequence[str]) -> bool:
 
 def one_joint(names: Sequence[str]) -> dict[str, str]:
     """Names of the joints of a log -> the one that is meant: "motor" and "joint" are the only joint there is."""
-    general, own = (
-        [one for one in names if one.lower() in _GENERAL],
-        [one for one in names if one.lower() not in _GENERAL],
-    )
-    return dict.fromkeys(general, own[0] if own else "joint") if len(set(own)) < 2 else {}
+    general = [name for name in names if name.lower() in _GENERAL]
+    own = [name for name in names if name not in general]
+    return dict.fromkeys(general, own[0] if own else "joint") if len(own) < 2 else {}
 
 
 def _joint(header: str) -> str:
     """Name of a joint: what no other word of a header says, with its own separators where letters and digits touch."""
     name, end = "", -1
-    others = {*_ROLES, *_COMMANDS, *_SILENT, *_HOUSING, *_WINDING, *_UNITS, *_TIMES}
-    for token in _TOKEN.finditer(_BRACKETS.sub("", header)):
-        if token.group().lower() not in others:
+    others = {*_ROLES, *_COMMANDS, *_SILENT, *_HOUSING, *_WINDING, *_TIMES, *(unit for unit in _UNITS if len(unit) > 1)}
+    tokens = list(_TOKEN.finditer(_BRACKETS.sub("", header)))
+    for token in tokens:
+        word = token.group().lower()
+        if not (word in others or (token is tokens[-1] and word in _UNITS)):
             name += ("" if token.start() == end or not name else "_") + token.group()
             end = token.end()
     return name if name and not name.isdigit() else f"joint_{name}" if name else "joint"

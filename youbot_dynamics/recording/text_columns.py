@@ -105,7 +105,7 @@ def _header(path: Path) -> tuple[list[str], list[str]]:
     try:
         with path.open("rb") as file:
             encoding = encoding_of(file.read(_START).rsplit(b"\n", 1)[0])
-        with path.open(encoding=encoding) as file:
+        with path.open(encoding=encoding, errors="replace") as file:
             lines = [
                 line for line in islice(iter(lambda: file.readline(LONGEST_LINE), ""), HEADER_LINES) if line.strip()
             ]
