@@ -331,7 +331,8 @@ class Options:
 
     Args:
         topics: role -> topic, such as {"wheel_states": "/joint_states"}; roles that are not given are found.
-        columns: description of the columns of text logs (docs/identification/text_logs.md); "" to find them by their headers.
+        columns: description of the columns of text logs (docs/identification/text_logs.md); "" to find them by their
+            headers.
         pose_topic: topic with the pose of the base, "" to find it.
         motors_off: (begin, end) of spans in which the base coasted, in seconds after the first wheel state of each
             recording. A bag does not record the service calls that switch motors off.
