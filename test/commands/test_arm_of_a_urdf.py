@@ -179,7 +179,7 @@ def test_a_bag_whose_efforts_lack_a_joint(tmp_path: Path, capsys, elbow, code: i
             ns = 1_700_000_000_000_000_000 + round(time * 1e9)
             efforts = [torque] if elbow is None else [torque, elbow]
             writer.write("/joint_states", joint_state_cdr(ns, ("shoulder", "elbow"), angles, (), efforts), ns)
-    assert exit_code("identify", bag, "--out", tmp_path / "found", "--robot-file", file) == code
+    assert exit_code("identify", bag, "--out", tmp_path / "found", "--robot-file", file, "--verbose") == code
     said = "".join(capsys.readouterr())
     assert says in said and "wheel" not in said and "youbot_" not in said.replace("youbot_dynamics", "")
     if code == 3:
