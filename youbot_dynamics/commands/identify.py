@@ -63,7 +63,7 @@ def identify_command(given: argparse.Namespace) -> int:
         comparisons = [compare(name, [path], better) for name, path in identification.paths.items()]
         step("writing the report")
         names = ", ".join(path.name for path in given.bags)
-        title, words = f"Identification of {names}", robot_words(given)
+        title, words = f"Identification of {names}", robot_words(given) if robot.has_base else ""
         write_outputs(given.out, identification, comparisons, title, None, words)
     if given.json:
         sys.stdout.write(result_json(identification.result))

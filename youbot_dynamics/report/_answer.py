@@ -190,17 +190,20 @@ class NextStep(NamedTuple):
     """What to do with a result."""
 
     words: str  # such as "Drive with these values:"
-    command: str
+    command: str  # "" where the words say all
     at_once: bool = False  # whether the command needs nothing else before or beside it
 
 
 def next_step(result: Result, result_file: str, robot: str = "--robot real") -> NextStep:
-    """What to do with a result that is in `result_file`, for the `robot` of these options."""
+    """What to do with a result in `result_file`, for the `robot` of these options; "" for an arm without a base."""
     values, of_robot = result.parameters(), robot.split(" ", 2)[2:]
     if result.robot_id in UNNAMED:
         again = ["--robot-file", "my_robot.yaml", "--out", str(Path(result_file).parent), "--overwrite"]
         words = "describe this robot in six lines of my_robot.yaml (docs/new_robot.md), and identify it again:"
         return NextStep(words, shlex.join(["youbot", "identify", *(source.path for source in result.sources), *again]))
+    if not robot:  # nothing to drive
+        arm = f"{Path(result_file).parent / 'robot.yaml'} is the arm with these values, for --robot-file"
+        return NextStep(arm if len(values) > 1 else "move each joint in both directions, at several speeds", "")
     if len(values) > 1:  # more than the robot's name
         mock = " (--robot mock for the simulated robot)" if robot.startswith("--robot real") else ""
         words, command = f"drive with these values{mock}", next_bringup(robot, result_file)
@@ -232,7 +235,7 @@ def told(result: Result, width: int, result_file: str = "", robot: str = "", ver
         result: what was found.
         width: of a line [characters]; a narrower one than 80 may need more lines.
         result_file: path of the result, for the next step; "" of a command without one and without --verbose.
-        robot: options of that command which name the robot.
+        robot: options of that command which name the robot; "" for an arm without a base.
         verbose: whether nothing is shortened.
     """
     said, wrap = answer(result), partial(wrapped, width=width)
@@ -266,7 +269,7 @@ def _step_lines(following: NextStep, width: int) -> list[str]:
             lines.append(f"{line} \\")
             line = "   "
         line += f" {word}"
-    return [*lines, line]
+    return [*lines, line] if following.command else lines
 
 
 def _lines(said: Answer, wrap: Callable[[str], list[str]], width: int, most: int, more: str) -> list[str]:

@@ -123,7 +123,7 @@ def write_outputs(
         comparisons: one per driven program, for the paths in the report; () for none.
         title: heading of the report.
         truth: name of a finding -> true value of a simulated robot, shown beside it; None for a real robot.
-        robot: options of `youbot bringup` that name the robot, for the next command in the report.
+        robot: options of `youbot bringup` that name the robot, for the next command in the report; "" for an arm alone.
 
     Raises:
         RecordingError: the folder cannot be written.
@@ -145,7 +145,7 @@ def write_outputs(
     text = identification_page(title, identification, comparisons, {**provenance, **versions()}, truth, used, robot)
     try:
         with written_together(folder, ("exports",)) as draft:
-            write_result(draft, result, "" if result.robot_id in UNNAMED else next_bringup(robot, used))
+            write_result(draft, result, "" if result.robot_id in UNNAMED or not robot else next_bringup(robot, used))
             if result.robot_id not in UNNAMED:
                 write_robot(draft, result, identification.robot)
             export_all(draft, result, identification.robot, identification.products, identified_mjcf)
