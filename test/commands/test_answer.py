@@ -153,6 +153,16 @@ def test_the_next_command_runs_as_it_stands_and_a_command_without_one_points_to_
     assert "(why: the report)" in text and "--verbose" not in text and "next: " not in text
 
 
+def test_wheels_that_contradict_the_poses_are_told_in_full_and_nobody_is_sent_to_drive(said) -> None:
+    swapped = Reason(Kind.WRONG_SIGNALS, "the poses would follow the wheels if the readings of fl were those of fr")
+    geometry = [
+        found(f"robot.base.geometry.{name}", 0.1, 0.001, "m", swapped) for name in ("wheel_radius", "lateral_factor")
+    ]
+    delays = [found(f"robot.base.delay.effective_{axis}", 0.1095, 0.0002, "s") for axis in ("x", "y", "yaw")]
+    told = " ".join(" ".join(said(result({}, ("calibration", geometry), ("delay", delays)), 40)).split())
+    assert swapped.text in told and "bringup" not in told and "next: mend what wheels and poses contradict" in told
+
+
 def test_what_is_refused_is_told_with_its_reason_and_what_is_left_out_is_counted(recordings, said) -> None:
     for columns in (40, 80):
         text = " ".join(" ".join(said(refusals(), columns)).split())

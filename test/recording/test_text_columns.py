@@ -37,6 +37,8 @@ def log_of(folder: Path, header: str, *lines: str) -> Path:
         ("t,motor_rpm,temp_housing,voltage_V", "time,velocity.joint:rpm,housing.joint,voltage.joint:V"),
         ("t,q_des,q", "time,command_position.joint,position.joint"),
         ("t,theta1,theta1_dot,q_err,V", "time,position.joint_1,velocity.joint_1,_,voltage.joint_1:V"),
+        ("t,q1,current1 [A],supply_V", "time,position.joint_1,current.joint_1:A"),
+        ("t,J1 Position (deg),J1 Motor Current (A)", "time,position.J1:deg,current.J1:A"),
         ("t,v_cmd,v_meas", "time,command.joint,velocity.joint"),
         ("t,joint_a_pos,joint_c_pos,pos_m", "time,position.joint_a,position.joint_c,position.joint"),
         ("t,q_1 [rad],i_1 [A]", "time,position.joint_1:rad,current.joint_1:A"),

@@ -53,6 +53,7 @@ _GENERAL = {"joint", "motor", "axis", "arm", "shaft", "actuator"}  # names of th
 _SPEEDS = {"vx": "x", "vy": "y", "wz": "yaw", "vyaw": "yaw", "vtheta": "yaw", "vth": "yaw"}
 _AXES = {"x": "x", "y": "y", "yaw": "yaw", "theta": "yaw", "heading": "yaw", "omega": "yaw", "w": "yaw"}
 
+_OF_MOTOR = re.compile(r"(?<=.)_motor$", re.IGNORECASE)  # "J1 Motor Current" is of joint J1
 _DESCRIBED = re.compile(rf"(?P<role>{'|'.join((*ROLES, *COMMANDS))})\.(?P<channel>[^:=,]+)(:(?P<unit>[^,]+))?")
 
 
@@ -159,6 +160,14 @@ def is_base(headers: Sequence[str]) -> bool:
     return bool({*_SPEEDS, "linear", "angular"} & words) or {"x", "y"} <= words
 
 
+def beside(meanings: Sequence[Meaning]) -> list[Meaning]:
+    """The meanings without the voltages and temperatures of what does not move, such as a supply."""
+    moving = {one.channel for one in meanings if one.role in ("position", "velocity", "effort", "current")}
+    still = [one.role in ("voltage", "temperature", "housing") and one.channel not in moving for one in meanings]
+    named = [one.channel.lower() not in _GENERAL for one in meanings]
+    return [Meaning() if moving and all(of) else one for one, *of in zip(meanings, still, named, strict=True)]
+
+
 def one_joint(names: Sequence[str]) -> dict[str, str]:
     """Names of the joints of a log -> the one that is meant: "motor" and "joint" are the only joint there is."""
     general = [name for name in names if name.lower() in _GENERAL]
@@ -176,4 +185,5 @@ def _joint(header: str) -> str:
         if not (word in others or (token is tokens[-1] and word in _UNITS)):
             name += ("" if token.start() == end or not name else "_") + token.group()
             end = token.end()
+    name = _OF_MOTOR.sub("", name)
     return name if name and not name.isdigit() else f"joint_{name}" if name else "joint"

@@ -11,7 +11,7 @@ from pathlib import Path
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording._columns import AXES, Column, parse_columns
 from youbot_dynamics.recording._lines import FORMATS, HEADER_LINES, LONGEST_LINE, encoding_of, fields_of, is_value
-from youbot_dynamics.recording._names import Meaning, is_base, meaning_of, one_joint, unit_of
+from youbot_dynamics.recording._names import Meaning, beside, is_base, meaning_of, one_joint, unit_of
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log")
 _START = 1_000_000  # bytes that tell the encoding
@@ -53,7 +53,7 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
     """
     names, first = _header(path)
     base = is_base(names)
-    meanings = _own_joints([meaning_of(name, base) for name in names], joints, known)
+    meanings = _own_joints(beside([meaning_of(name, base) for name in names]), joints, known)
     meanings = _one_time(meanings, first)
     if rate > 0.0:
         meanings = [Meaning() if one.role == "time" else one for one in meanings]

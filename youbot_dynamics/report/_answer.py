@@ -96,7 +96,7 @@ def answer(result: Result) -> Answer:
     blocks = tuple(_block(stage, of_stage) for stage, of_stage in lines.items())
     counted = {finding.name for stage in STAGES for finding in asked(result.of_stage(stage))}
     missed = [finding for finding in told if finding.name in counted and not (finding.usable or finding.row.optional)]
-    refused, briefly = (tuple(_refused(missed, why)) for why in (attrgetter("text"), attrgetter("kind.in_words")))
+    refused, briefly = (tuple(_refused(missed, why)) for why in (attrgetter("text"), _briefly))
     return Answer(blocks, refused, briefly, _without(result))
 
 
@@ -168,6 +168,11 @@ def _refused(findings: Sequence[Finding], why: Callable[[Reason], str]) -> Itera
         yield Refused(", ".join(_named(line, cases) for line, cases in of_reason.items()), text)
 
 
+def _briefly(reason: Reason) -> str:
+    """A reason in a few words, but for what has to be mended before anything else."""
+    return reason.text if reason.kind is Kind.WRONG_SIGNALS else reason.kind.in_words
+
+
 def _named(line: str, cases: dict[str, str]) -> str:
     """A line of several axes, wheels or joints, given as case -> key, by one name."""
     keys = {key: [case for case, of in cases.items() if of == key] for key in cases.values()}
@@ -204,6 +209,9 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
     if not robot:  # nothing to drive
         arm = f"{Path(result_file).parent / 'robot.yaml'} is the arm with these values, for --robot-file"
         return NextStep(arm if len(values) > 1 else "move each joint in both directions, at several speeds", "")
+    reasons = (finding.estimate.reason for finding in result.of_stage("calibration"))
+    if any(reason is not None and reason.kind is Kind.WRONG_SIGNALS for reason in reasons):
+        return NextStep("mend what wheels and poses contradict, before the base drives, and identify again", "")
     if len(values) > 1:  # more than the robot's name
         mock = " (--robot mock for the simulated robot)" if robot.startswith("--robot real") else ""
         words, command = f"drive with these values{mock}", next_bringup(robot, result_file)

@@ -50,6 +50,12 @@ def robot_of(logs: Sequence[Columns | None], robot: Robot) -> Robot:
     return unnamed_robot(UNNAMED[bool(joints)], joints, has_base=bool(moved & {*AXES}))
 
 
+def _joints(robot: Robot) -> tuple[str, ...]:
+    """Names of the joints that a robot has."""
+    wheels = robot.driver.wheel_joints if robot.has_base else ()
+    return (*wheels, *(robot.driver.arm_joints if robot.has_arm else ()))
+
+
 def read_log(path: Path, columns: Columns, robot: Robot) -> TextLog:
     """A text log whose joints are the robot's, with the efforts of its currents.
 
@@ -57,7 +63,7 @@ def read_log(path: Path, columns: Columns, robot: Robot) -> TextLog:
         RecordingError: it cannot be read, names another joint, or has currents of a motor of which nothing is known.
     """
     log = read_text_log(path, columns.description, columns.rate)
-    known = (*robot.driver.wheel_joints, *robot.driver.arm_joints)
+    known = _joints(robot)
     for role, joints in log.joints.items():
         if other := next((name for name in joints if name not in known), ""):
             raise RecordingError(
