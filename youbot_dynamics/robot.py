@@ -315,6 +315,33 @@ def unnamed_robot(name: str, joints: Sequence[str], has_base: bool) -> Robot:
     return robot_from_values({one.name: given.get(one.name, one.default) for one in robot_table(given)})
 
 
+def _results(paths: Sequence[Path], table: Mapping[str, Parameter], own_id: Value) -> dict[str, Value]:
+    """Values of results of the robot `own_id`; each in one of them only."""
+    result, source = dict[str, Value](), dict[str, Path]()
+    for path in paths:
+        found = _placed(path, read_checked(path, PREFIX, table))
+        if foreign := next((name for name in found if name.startswith((f"{PREFIX}.driver.", f"{PREFIX}.has_"))), ""):
+            raise ParameterError(
+                f"result file {path}",
+                got=f"a robot file: it has {foreign}",
+                expected="result.yaml of youbot identify",
+                remedy="give it as robot_file=, or on the command line as --robot-file",
+            )
+        if (result_id := found.pop(_ID, own_id)) != own_id:
+            raise ParameterError(
+                f"result file {path}",
+                got=f"a result of robot '{result_id}'",
+                expected=f"one of robot '{own_id}'",
+                remedy=f"give the file that names robot '{result_id}': --robot-file, or --params-file",
+            )
+        if twice := next((name for name in found if name in result), ""):
+            got, remedy = f"{twice} in both", "give each value in one of them, and take it out of the other"
+            raise ParameterError(f"result files {source[twice]} and {path}", got=got, remedy=remedy)
+        result |= found
+        source |= dict.fromkeys(found, path)
+    return result
+
+
 def load_robot(
     result_file: ResultFiles = None, params_file: Path | str | None = None, robot_file: Path | str | None = None
 ) -> Robot:
@@ -353,28 +380,7 @@ def load_robot(
     if not facts:
         expected, remedy = f"/**: ros__parameters: {PREFIX}: NAME: VALUE", "write at least its robot_id and geometry"
         raise ParameterError(f"robot file {robot_file}", got="nothing about a robot", expected=expected, remedy=remedy)
-    own_id, result, source = (facts | params).get(_ID, table[_ID].default), dict[str, Value](), dict[str, Path]()
-    for path in results:
-        found = _placed(path, read_checked(path, PREFIX, table))
-        if foreign := next((name for name in found if name.startswith((f"{PREFIX}.driver.", f"{PREFIX}.has_"))), ""):
-            raise ParameterError(
-                f"result file {path}",
-                got=f"a robot file: it has {foreign}",
-                expected="result.yaml of youbot identify",
-                remedy="give it as robot_file=, or on the command line as --robot-file",
-            )
-        if (result_id := found.pop(_ID, own_id)) != own_id:
-            raise ParameterError(
-                f"result file {path}",
-                got=f"a result of robot '{result_id}'",
-                expected=f"one of robot '{own_id}'",
-                remedy=f"give the file that names robot '{result_id}': --robot-file, or --params-file",
-            )
-        if twice := next((name for name in found if name in result), ""):
-            got, remedy = f"{twice} in both", "give each value in one of them, and take it out of the other"
-            raise ParameterError(f"result files {source[twice]} and {path}", got=got, remedy=remedy)
-        result |= found
-        source |= dict.fromkeys(found, path)
+    result = _results(results, table, (facts | params).get(_ID, table[_ID].default))
     robot = robot_from_values({name: parameter.default for name, parameter in table.items()} | facts | result | params)
     return _in_chain_order(robot) if {_URDF, _ARM_JOINTS} & {*(facts if named else ()), *params} else robot
 

@@ -303,7 +303,7 @@ def test_a_driver_without_efforts_is_told_so_and_of_the_way_out():
         bad = dataclasses.replace(good, torques=torques)
         found = estimate_base_friction([bad], MODEL)
         assert {one.reason for one in found.estimates} == {reason}
-    assert "many drivers do not publish" in NO_EFFORT.text and "motors switched off" in NO_EFFORT.text
+    assert "many drivers publish none" in NO_EFFORT.text and "switch the motors off" in NO_EFFORT.text
     nan = dataclasses.replace(good, torques=np.full_like(good.torques, np.nan))
     assert nan.refusal() == NO_EFFORT
 

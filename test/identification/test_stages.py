@@ -268,7 +268,7 @@ def test_friction_of_the_base_is_that_of_the_twin_and_each_wheel_is_told(base):
 def test_a_base_without_efforts_is_told_of_the_way_out(folder):
     bag = write_rows(folder / "standard", base_rows(drive(stairs(20.0), calibrated_truth(3), 3), effort=False))
     result = run("base_friction", bag)
-    assert "--motors-off" in result.missing and "switchOffMotors" in result.missing
+    assert "--motors-off" in result.missing and "switch the motors off" in result.missing
     assert set(verdicts(result).values()) == {f"not identifiable: {result.missing}"}
 
 

@@ -100,6 +100,16 @@ class ArmExcitation:
     information: float = math.nan  # logarithm of the determinant reached; larger is better
 
 
+def _friction_and_limits(robot: Robot, tree: Tree) -> tuple[Vector, Vector]:
+    """Coulomb and viscous friction (n, 2) and largest torques (n,) that are expected of the joints."""
+    joints = robot.arm.joints
+    rubbing = np.array([[joint.friction.coulomb, joint.friction.viscous] for joint in joints])
+    strongest = np.array([joint.motor.largest_torque for joint in joints])
+    strongest = np.where(np.isnan(strongest), [limit.effort for limit in tree.limits], strongest)
+    usual = np.where(np.isfinite(strongest), _USUAL_FRICTION * strongest, 1.0)
+    return np.where(np.isnan(rubbing), usual[:, None], rubbing), strongest
+
+
 def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0) -> ArmExcitation:
     """Find a trajectory for weight, inertia and friction of the arm, within angle, speed and torque limits.
 
@@ -121,14 +131,10 @@ def arm_motion(robot: Robot, duration: float, *, tries: int = 80, seed: int = 0)
     if not robot.has_arm:
         got, remedy = f"robot {robot.robot_id}, which has none (robot.has_arm)", f"play {EXCITATION}"
         raise ProgramError(ARM_EXCITATION, got=got, expected="a robot with an arm", remedy=remedy)
-    tree, joints = robot.arm.tree(), robot.arm.joints
+    tree = robot.arm.tree()
     n = tree.nv
     middle, room = _arm_room(robot, tree)
-    rubbing = np.array([[joint.friction.coulomb, joint.friction.viscous] for joint in joints])
-    strongest = np.array([joint.motor.largest_torque for joint in joints])
-    strongest = np.where(np.isnan(strongest), [limit.effort for limit in tree.limits], strongest)
-    usual = np.where(np.isfinite(strongest), _USUAL_FRICTION * strongest, 1.0)
-    rubbing = np.where(np.isnan(rubbing), usual[:, None], rubbing)
+    rubbing, strongest = _friction_and_limits(robot, tree)
     fastest = _SHARE * np.array([limit.velocity for limit in tree.limits])
     if not np.all(fastest > 0.0):
         joint, got = tree.joint_names[int(np.argmin(fastest))], '<limit velocity="0"> in the URDF'
