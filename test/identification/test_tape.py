@@ -65,7 +65,7 @@ def test_a_turn_is_read_in_degrees_or_as_turns_and_degrees(text, degrees):
     assert np.degrees(read_turn(text)) == pytest.approx(degrees, rel=1e-12)
 
 
-@pytest.mark.parametrize("text", ["", "3", "1.5 0", "3 turns", "3 4 5", "nan"])
+@pytest.mark.parametrize("text", ["", "3", "1.5 0", "3 turns", "3 4 5", "3 400", "nan"])
 def test_what_is_no_turn_or_may_be_a_number_of_turns_is_refused(text):
     with pytest.raises(InputError, match="such as 1074, or whole turns"):
         read_turn(text)

@@ -22,6 +22,22 @@ def log_of(folder: Path, header: str, *lines: str) -> Path:
 
 
 @pytest.mark.parametrize(
+    ("header", "line", "times"),
+    [
+        ("sec,nanosec", "1700000000,20000000", "time,time:ns"),
+        ("sec,nanosec", "12.5,20000000", "time,_"),  # no whole seconds
+        ("time,time_ns", "0,20000000", "time,_"),  # another whole clock
+        ("time,stamp_nanosec", "0,1700000000020000000", "time,_"),
+        ("time,clock", "1.00e-03,1.00e-03", "time,_"),
+        ("date,time", "2026-11-28,14:05:00.25", "time,time"),
+    ],
+)
+def test_parts_of_a_time_are_added_and_two_clocks_are_not(tmp_path: Path, header: str, line: str, times: str) -> None:
+    log = log_of(tmp_path, f"{header},q1,tau1", f"{line},0.1,2.0", f"{line},0.2,2.1")
+    assert propose_columns(log).description == f"{times},position.joint_1,effort.joint_1"
+
+
+@pytest.mark.parametrize(
     ("header", "columns"),
     [
         ("t, q1, dq1, tau1", "time,position.joint_1,velocity.joint_1,effort.joint_1"),
@@ -39,6 +55,8 @@ def log_of(folder: Path, header: str, *lines: str) -> Path:
         ("t,theta1,theta1_dot,q_err,V", "time,position.joint_1,velocity.joint_1,_,voltage.joint_1:V"),
         ("t,q1,current1 [A],supply_V", "time,position.joint_1,current.joint_1:A"),
         ("t,J1 Position (deg),J1 Motor Current (A)", "time,position.J1:deg,current.J1:A"),
+        ("t,q1 [rad],tau1 [Nm],tau2 [N·cm],position2 [ticks]", "time,position.joint_1:rad,effort.joint_1:Nm"),
+        ("t,cmd_vx,vx,odom_pose_x", "time,command.x,measured.x"),
         ("t,v_cmd,v_meas", "time,command.joint,velocity.joint"),
         ("t,joint_a_pos,joint_c_pos,pos_m", "time,position.joint_a,position.joint_c,position.joint"),
         ("t,q_1 [rad],i_1 [A]", "time,position.joint_1:rad,current.joint_1:A"),
@@ -52,10 +70,7 @@ def log_of(folder: Path, header: str, *lines: str) -> Path:
             "time,command_position.joint_0,_,position.joint_0,current.joint_0:A",
         ),
         ("__time,/joint_states/position[0],/joint_states/effort[0]", "time,position.joint_0,effort.joint_0"),
-        (
-            "sec,nanosec,cmd_vel.linear.x,odom.twist.linear.x,odom.twist.angular.z",
-            "time,time:ns,command.x,measured.x,measured.yaw",
-        ),
+        ("stamp,cmd_vel.linear.x,odom.twist.linear.x,odom.twist.angular.z", "time,command.x,measured.x,measured.yaw"),
         ("time,position.elbow:deg,command_held.x", "time,position.elbow:deg,command_held.x"),
         ("datetime,current_position,T_motor,i,u", "time,position.joint"),
     ],

@@ -121,7 +121,7 @@ def robot_arguments(
     Raises:
         ParameterError: a URDF instead of a robot file, which nodes cannot read.
     """
-    if robot_file is not None and robot_file.suffix == ".urdf":
+    if robot_file is not None and robot_file.suffix.lower() == ".urdf":
         remedy = f"write arm: {{urdf: {robot_file.name}}} into a robot file: docs/new_robot.md"
         got, expected = "a URDF alone, which nodes cannot read", "a robot file"
         raise ParameterError(f"robot file {robot_file}", got=got, expected=expected, remedy=remedy)

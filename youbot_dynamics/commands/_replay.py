@@ -268,7 +268,7 @@ def read_node(
     table = {parameter.name: parameter for parameter in (*robot_table(values_of(robot)), *settings_table(ArmSettings))}
     given: dict[str, Value] = {}
     for path in (robot_file, *result_files(result_file), params_file):
-        if path is None or path.suffix == ".urdf":
+        if path is None or path.suffix.lower() == ".urdf":
             continue
         for name, value in read_parameters(path, _NODE).items():
             if name in _ELSEWHERE or name.startswith("qos_overrides."):

@@ -71,8 +71,8 @@ class Meaning:
 def unit_of(header: str) -> str:
     """Unit that the name of a column tells, such as `rpm` of "speed [rpm]" or "motor_rpm"; "" for none."""
     words = _words(header)
-    if brackets := _BRACKETS.search(header):
-        unit = _UNITS.get(re.sub(r"[\s·⋅*.]", "", brackets[1].lower()), "")
+    if brackets := _BRACKETS.findall(header):
+        unit = next((unit for text in brackets if (unit := _bracketed(text))), "")
     else:
         last = words[-1] if len(words) > 1 or words == ["rpm"] else ""
         unit = _UNITS.get("/".join(words[-2:]), "") or _UNITS.get(last, "")
@@ -81,6 +81,11 @@ def unit_of(header: str) -> str:
     if role == "velocity" and unit in ("rad", "deg"):
         return f"{unit}/s"
     return unit or {"current": "A", "voltage": "V"}.get(role, "")
+
+
+def _bracketed(text: str) -> str:
+    """Unit of a text in brackets, "" for none that is known."""
+    return _UNITS.get(re.sub(r"[\s·⋅*.]", "", text.lower()), "")
 
 
 def _words(header: str) -> list[str]:
@@ -102,9 +107,11 @@ def meaning_of(header: str, base: bool) -> Meaning:
     """What the name of a column tells; `base` says that the log is of a base, with axes x, y, yaw."""
     if described := _DESCRIBED.fullmatch(header.strip()):
         return Meaning(described["role"], described["channel"], described["unit"] or "")
-    words, unit = _words(header), unit_of(header)
+    words, unit, brackets = _words(header), unit_of(header), _BRACKETS.findall(header)
     if not words or _OTHERS & {*words}:
         return Meaning()
+    if brackets and not any(map(_bracketed, brackets)):
+        return Meaning(why=f"unit {brackets[-1]!r} is none that is known: give it with a factor")
     commanded = any(word in _COMMANDS for word in words)
     role = _role(words)
     if base and (axis := _axis(words)):
@@ -126,12 +133,16 @@ def _axis(words: Sequence[str]) -> str:
 def _of_axis(words: Sequence[str], axis: str, role: str, commanded: bool, unit: str) -> Meaning:
     """Meaning of a column of the base: a commanded or measured twist, or a pose."""
     moving = role == "velocity" or any(word in _SPEEDS or word in ("linear", "angular", "omega", "w") for word in words)
+    if commanded and not moving and not {"cmd", "command", "commanded", "u"} & {*words}:  # a desired pose or speed
+        return Meaning("", axis, unit, f"command.{axis}, a speed, or command_position.{axis}", "command")
     if commanded and role != "position":
         return Meaning("command", axis, unit)
     if moving:
         return Meaning("measured", axis, unit)
     if _POSES & {*words}:
-        return Meaning("pose", axis, unit)
+        wheels = {"odom", "odometry"} & {*words}  # such a pose tells nothing of the wheels
+        why = f"pose.{axis} only if it does not come from the wheels"
+        return Meaning(why=why) if wheels else Meaning("pose", axis, unit)
     return Meaning("", axis, unit, f"measured.{axis}, a speed, or pose.{axis} by motion capture", "measured")
 
 

@@ -10,11 +10,20 @@ from pathlib import Path
 
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording._columns import AXES, Column, parse_columns
-from youbot_dynamics.recording._lines import FORMATS, HEADER_LINES, LONGEST_LINE, encoding_of, fields_of, is_value
+from youbot_dynamics.recording._lines import (
+    FORMATS,
+    HEADER_LINES,
+    LONGEST_LINE,
+    encoding_of,
+    fields_of,
+    is_date,
+    is_value,
+)
 from youbot_dynamics.recording._names import Meaning, beside, is_base, meaning_of, one_joint, unit_of
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log")
 _START = 1_000_000  # bytes that tell the encoding
+_PART = re.compile("nano|nsec", re.IGNORECASE)
 _ANY_TIME = Column(0, "time", "", 1.0)
 _MOST_LISTED = 8  # columns that are not used
 _FIRST = ", such as time,position.joint,effort.joint or time:ms,command.x,measured.x"
@@ -54,7 +63,7 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
     names, first = _header(path)
     base = is_base(names)
     meanings = _own_joints(beside([meaning_of(name, base) for name in names]), joints, known)
-    meanings = _one_time(meanings, first)
+    meanings = _one_time(meanings, names, first)
     if rate > 0.0:
         meanings = [Meaning() if one.role == "time" else one for one in meanings]
     guesses = [name for name, one in zip(names, meanings, strict=True) if one.guess]
@@ -121,7 +130,7 @@ def _header(path: Path) -> tuple[list[str], list[str]]:
             names = above[-1] if above else []
             if len(above) == 2 and any(names) and all(unit_of(f"[{unit}]") for unit in names if unit):
                 names = [f"{name} [{unit}]" for name, unit in zip(*above, strict=False)]
-            if len(names) not in (len(row), len(row) - 1) or any(map(_is_entry, names)):
+            if len(names) != len(row) - (row[-1] == "" and len(names) < len(row)) or any(map(_is_entry, names)):
                 remedy = f"give --columns in file order{_FIRST}"
                 raise RecordingError(f"{path}", got="no header with a name of each column", remedy=remedy)
             return names, row
@@ -139,20 +148,21 @@ def _own_joints(meanings: Sequence[Meaning], joints: Sequence[str], known: Colle
     names = one_joint(found)
     found = list(dict.fromkeys(names.get(name, name) for name in found))
     if {*found} & {*known}:
-        return [one if one.channel in ("", *AXES, *known) else Meaning() for one in meanings]
+        renamed = [replace(one, channel=names.get(one.channel, one.channel)) for one in meanings]
+        return [one if one.channel in ("", *AXES, *known) else Meaning() for one in renamed]
     if len(found) == len(joints) and len({re.sub(r"\d+", "", name) for name in found}) == 1:  # numbered alone
         own = dict(zip(sorted(found, key=lambda name: (len(name), name)), joints, strict=True))
         names = {**own, **{name: own[one] for name, one in names.items()}}
     return [replace(one, channel=names.get(one.channel, one.channel)) for one in meanings]
 
 
-def _one_time(meanings: Sequence[Meaning], first: Sequence[str]) -> list[Meaning]:
+def _one_time(meanings: Sequence[Meaning], names: Sequence[str], first: Sequence[str]) -> list[Meaning]:
     """The meanings with the first time alone, or with both of seconds and nanoseconds, of a date and a time of day."""
     times = [k for k, one in enumerate(meanings) if one.role == "time"]
-    parted = [k for k in times if meanings[k].unit == "ns"] if len(times) == 2 else []
-    dated = len(times) == 2 and all(
-        len(first[k]) in range(8, 19) and ("-" in first[k]) != (":" in first[k]) for k in times
-    )
+    parted = [k for k in times if meanings[k].unit == "ns" and _PART.search(names[k])] if len(times) == 2 else []
+    # A whole clock in nanoseconds beside another one is no part of it.
+    parted = parted if all(first[k].isdigit() and (k not in parted or len(first[k]) < 10) for k in times) else []
+    dated = len(times) == 2 and all(is_date(first[k]) and ("-" in first[k]) != (":" in first[k]) for k in times)
     kept = times if len(parted) == 1 or dated else times[:1]
     return [one if k in kept or one.role != "time" else Meaning() for k, one in enumerate(meanings)]
 

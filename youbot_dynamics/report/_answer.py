@@ -22,6 +22,7 @@ from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import UNNAMED
 from youbot_dynamics.identification.result import Result, next_bringup
 from youbot_dynamics.identification.stages import STAGES
+from youbot_dynamics.recording.text_columns import SUFFIXES
 from youbot_dynamics.report._words import Rows, brief, listed, rounded, shown
 
 _FIRST = ("delay", "body")  # stages with delays
@@ -202,10 +203,15 @@ class NextStep(NamedTuple):
 def next_step(result: Result, result_file: str, robot: str = "--robot real") -> NextStep:
     """What to do with a result in `result_file`, for the `robot` of these options; "" for an arm without a base."""
     values, of_robot = result.parameters(), robot.split(" ", 2)[2:]
-    if result.robot_id in UNNAMED:
+    if result.robot_id == UNNAMED[1]:
+        return NextStep("give the URDF of the arm with --robot-file: the weight of its links is a guess here", "")
+    if result.robot_id == UNNAMED[0]:
+        words = "describe this base in six lines of my_robot.yaml (docs/new_robot.md), and identify it again"
+        if any(Path(source.path).suffix.lower() in SUFFIXES for source in result.sources):
+            return NextStep(f"{words} with --robot-file", "")
         again = ["--robot-file", "my_robot.yaml", "--out", str(Path(result_file).parent), "--overwrite"]
-        words = "describe this robot in six lines of my_robot.yaml (docs/new_robot.md), and identify it again:"
-        return NextStep(words, shlex.join(["youbot", "identify", *(source.path for source in result.sources), *again]))
+        paths = [source.path for source in result.sources]
+        return NextStep(f"{words}:", shlex.join(["youbot", "identify", *paths, *again]))
     if not robot:  # nothing to drive
         arm = f"{Path(result_file).parent / 'robot.yaml'} is the arm with these values, for --robot-file"
         return NextStep(arm if len(values) > 1 else "move each joint in both directions, at several speeds", "")

@@ -179,7 +179,10 @@ def within_motors(findings: Sequence[Finding], robot: Robot) -> list[Finding]:
     checked = list(findings)
     for coulomb in (one for one in findings if one.identified and one.row.key == "coulomb"):
         joint, friction = coulomb.row.of["joint"], coulomb.estimate.value
-        torque = robot.arm.joints[int(joint.removeprefix("joint_")) - 1].motor.largest_torque
+        k = int(joint.removeprefix("joint_")) - 1
+        torque = robot.arm.joints[k].motor.largest_torque
+        if math.isnan(torque) and robot.arm.urdf:  # an unknown motor
+            torque = robot.arm.tree().limits[k].effort
         if friction > _MOST_FRICTION * torque:
             unit = coulomb.estimate.unit
             text = f"a Coulomb friction of {friction:.4g} {unit} is far beyond the {torque:.3g} {unit} of the motor"

@@ -34,7 +34,8 @@ def read_turn(text: str) -> float:
         InputError: another text, or a single number that may be one of turns.
     """
     found = _TURN.fullmatch(text.strip())
-    if found is None or (found[1] is None and abs(float(found[2])) < _LEAST_TURN):
+    alone = found is not None and found[1] is None
+    if found is None or not (abs(float(found[2])) >= _LEAST_TURN if alone else abs(float(found[2])) < 360.0):
         expected = "degrees of the whole turn, such as 1074, or whole turns and the degrees beyond them, such as 3 -6"
         raise InputError("turn to the left", got=text.strip(), expected=expected)
     return 2.0 * pi * int(found[1] or 0) + radians(float(found[2]))
