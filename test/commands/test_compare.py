@@ -41,8 +41,9 @@ def results(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_terminal_and_page_show_what_changed(
-    results: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    results: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     assert exit_code("compare", *results, "--out", tmp_path / "compared", "--verbose") == 0
     said, page = capsys.readouterr(), (tmp_path / "compared" / "report.html").read_text()
     rows = {line.split()[0]: line for line in said.out.splitlines() if "robot.base" in line}

@@ -256,7 +256,7 @@ def test_a_killed_recording_reopens_and_identifies(tmp_path):
     )
     print(done.stdout)
     assert done.returncode == 0, done.stderr
-    assert "note:" in done.stderr  # what was lost
+    assert "messages over" in done.stdout and "recovered" in done.stdout  # what was lost
     made = {p.name for p in (tmp_path / "found").iterdir()}
     assert made - {"exports"} == {"result.yaml", "robot.yaml", "result.json", "report.html"}
 
