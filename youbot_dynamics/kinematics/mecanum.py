@@ -1,4 +1,4 @@
-"""Base on any number of mecanum or omni wheels: body twist to wheel speeds and back. Source: systems 29-31, 56."""
+"""Base on mecanum, omni or fixed wheels: body twist to wheel speeds and back. Source: systems 29-31, 56."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from math import pi, sin
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import MadeOfArguments, Vector, array, finite_vector, number, read_only
 from youbot_dynamics.errors import InputError, ModelError
 
-# Ratio of smallest to largest singular value of the rolling constraints below which their rank counts as deficient.
+# Ratio to the largest singular value of constraints below which one does not count for their rank.
 _DETERMINED = 1e-9
 
 # Angles of the youBot's roller axes from the x axis, order FL, FR, RL, RR (document 003, wheels 1-4).
@@ -30,12 +30,14 @@ def mean_factor(rollers: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class MecanumBase(MadeOfArguments):
-    """Rolling constraints of n wheels with rollers; wheel speeds are positive when they roll the robot forward.
+    """Rolling constraints of n wheels; wheel speeds are positive when they roll the robot forward.
 
     A wheel at (x, y) with radius R and its roller axis at an angle d from the x axis cannot slide along that axis:
     R w = vx + t vy + (x t - y) wz with t = tan(d) / lateral_factor.
     A wheel that drives at an angle a from the x axis has R w = (cos(d) vx + sin(d) vy + (x sin(d) - y cos(d)) wz) /
     cos(d - a); an omni wheel has its roller axis in that direction, d = a.
+    A fixed wheel, with a plain tyre, rolls like an omni wheel, but has no sideways slip either:
+    -sin(a) vx + cos(a) vy + (x cos(a) + y sin(a)) wz = 0. The base moves by the twists that all fixed wheels allow.
     The contact moves along the roller as the wheel turns. The lateral factor accounts for this in the mean:
     sin(pi/n)/(pi/n) for n rollers per wheel. A factor of 1 gives the formulas of document 003.
     The methods take one vector or a batch of vectors, and raise InputError for a wrong shape, NaN or infinity.
@@ -47,18 +49,20 @@ class MecanumBase(MadeOfArguments):
         lateral_factor: ratio of true to kinematic sideways speed [1], positive; 1 unless all wheels drive forward.
         drive_angles: (n,) angle from the x axis of the direction in which each wheel drives [rad], at most 2 pi; zeros
             if not given.
+        fixed: (n,) whether a wheel has a plain tyre; its roller angle then is its drive angle. None if not given.
 
     Attributes:
         inverse_matrix: (n, 3) from twist [m/s, m/s, rad/s] to wheel speeds [rad/s]; read-only, as the next ones.
-        forward_matrix: (3, n) from wheel speeds [rad/s] to the least-squares twist. For the youBot its first row is
-            R/4 (1, 1, 1, 1). Document 003 prints 1/(4R), wrong by 1/R^2 = 443 (D-003-2).
+        forward_matrix: (3, n) from wheel speeds [rad/s] to the least-squares twist, of those in `motions`. For the
+            youBot its first row is R/4 (1, 1, 1, 1). Document 003 prints 1/(4R), wrong by 1/R^2 = 443 (D-003-2).
+        motions: (3, m) orthonormal twists by which the base can move: the identity, or those that fixed wheels allow.
         along: (n,) parts of vx in R w [1]: 1 for wheels that drive forward.
         slants: (n,) parts of vy in R w without the lateral factor [1]: tan(d) for wheels that drive forward.
 
     Raises:
-        ModelError: wrong shapes, constants that are not finite or not positive, fewer than three wheels, a roller axis
-            across the drive (along y) or an angle above 2 pi (probably degrees), wheels that do not determine the
-            twist, or a lateral factor for wheels that do not all drive forward.
+        ModelError: wrong shapes, constants that are not finite or not positive, too few wheels, a roller axis across
+            the drive (along y) or an angle above 2 pi (probably degrees), wheels that do not determine the twist, fixed
+            wheels that are not on one line, or a lateral factor for wheels that are no mecanum wheels.
 
     Example:
         >>> base = yd.MecanumBase.rectangular(wheel_radius=0.05, half_length=0.2, half_width=0.15)
@@ -66,7 +70,7 @@ class MecanumBase(MadeOfArguments):
         array([[ 4.,  4.,  4.,  4.],
                [-7.,  7., -7.,  7.]])
 
-    Source: Muir and Neuman 1987; document 003, systems 29, 31, 56.
+    Source: Muir and Neuman 1987; Campion, Bastin and d'Andrea-Novel 1996; document 003, systems 29, 31, 56.
     """
 
     positions: Vector
@@ -74,8 +78,10 @@ class MecanumBase(MadeOfArguments):
     roller_angles: Vector
     lateral_factor: float = 1.0
     drive_angles: Vector | None = None
+    fixed: NDArray[np.bool_] | None = None
     inverse_matrix: Vector = field(init=False, repr=False)
     forward_matrix: Vector = field(init=False, repr=False)
+    motions: Vector = field(init=False, repr=False)
     along: Vector = field(init=False, repr=False)
     slants: Vector = field(init=False, repr=False)
     _slip_basis: Vector = field(init=False, repr=False)
@@ -90,40 +96,50 @@ class MecanumBase(MadeOfArguments):
             drives = (
                 np.zeros(n) if self.drive_angles is None else np.array(array("drive_angles", self.drive_angles, (n,)))
             )
+            fixed = np.array(array("fixed", np.zeros(n) if self.fixed is None else self.fixed, (n,))) != 0.0
         except InputError as wrong:
             raise ModelError(wrong.thing, got=wrong.got, expected=wrong.expected) from None
-        if n < 3:
-            raise ModelError("radii", got=f"{n} wheels", expected="at least 3: a twist has three components")
+        angles = np.where(fixed, drives, angles)
+        motions = _motions(positions[fixed], drives[fixed])
+        free = motions.shape[1]
+        if n < free:
+            many = "three" if free == 3 else "two"
+            raise ModelError("radii", got=f"{n} wheels", expected=f"at least {free}: a twist has {many} components")
         for wheel, (radius, angle, drive) in enumerate(zip(radii, angles, drives, strict=True)):
             number(f"radii[{wheel}]", radius, "m", above=0.0)
             _check_angles(wheel, angle, drive)
         factor = number("lateral_factor", self.lateral_factor, above=0.0)
-        if factor != 1.0 and np.any(drives):
+        if factor != 1.0 and (np.any(drives) or np.any(fixed)):
             raise ModelError(
                 "lateral_factor",
-                got=f"{factor:g} for wheels that do not all drive forward",
+                got=f"{factor:g} for wheels that {'have no rollers' if np.any(fixed) else 'do not all drive forward'}",
                 expected="1",
                 remedy="the factor is of mecanum wheels, whose contact moves along slanted rollers",
             )
         pull = np.cos(angles - drives)
         along = np.cos(angles) / pull
         slants = np.where(drives == 0.0, np.tan(angles), np.sin(angles) / pull)
-        inverse = _rolling_constraints(positions, along, slants / factor) / radii[:, None]
-        basis = np.linalg.svd(inverse)[0][:, 3:].T
-        leading = basis[np.arange(n - 3), np.argmax(np.abs(basis) > 1e-9, axis=1)]
+        inverse = _rolling_constraints(positions, along, slants / factor, motions) / radii[:, None]
+        rolling = inverse if free == 3 else inverse @ motions
+        basis = np.linalg.svd(rolling)[0][:, free:].T
+        leading = basis[np.arange(n - free), np.argmax(np.abs(basis) > 1e-9, axis=1)]
+        forward = np.linalg.pinv(rolling)
         arrays = {
             "positions": positions,
             "radii": radii,
             "roller_angles": angles,
             "drive_angles": drives,
             "inverse_matrix": inverse,
-            "forward_matrix": np.linalg.pinv(inverse),
+            "forward_matrix": forward if free == 3 else motions @ forward,
+            "motions": motions,
             "along": along,
             "slants": slants,
             "_slip_basis": basis * np.sign(leading)[:, None],
         }
         for name, value in arrays.items():
             object.__setattr__(self, name, read_only(value))
+        fixed.setflags(write=False)
+        object.__setattr__(self, "fixed", fixed)
         object.__setattr__(self, "lateral_factor", factor)
 
     @classmethod
@@ -201,10 +217,41 @@ class MecanumBase(MadeOfArguments):
         relative = 1.0 + array("radius_errors", radius_errors, (len(angles),))
         return cls.omni(places, angles, number("wheel_radius", wheel_radius, "m", above=0.0) * relative)
 
+    @classmethod
+    def differential(cls, wheel_radius: float, track: float, radius_errors: ArrayLike = (0.0, 0.0)) -> MecanumBase:
+        """Two fixed wheels, left and right at (0, +-track / 2), and casters.
+
+        Args:
+            wheel_radius: nominal radius of both wheels [m].
+            track: distance between the wheels [m].
+            radius_errors: (2,) relative radius error of each wheel.
+
+        Raises:
+            InputError: not two errors, or errors that are not finite.
+            ModelError: a radius or track that is not a positive number.
+
+        Example:
+            >>> yd.MecanumBase.differential(0.05, 0.4).twist([1.0, 3.0]).round(6)
+            array([0.1 , 0.  , 0.25])
+
+        Source: Campion, Bastin and d'Andrea-Novel 1996, type (2, 0).
+        """
+        half = 0.5 * number("track", track, "m", above=0.0)
+        radii = number("wheel_radius", wheel_radius, "m", above=0.0) * (
+            1.0 + array("radius_errors", radius_errors, (2,))
+        )
+        return cls(np.array([[0.0, half], [0.0, -half]]), radii, np.zeros(2), fixed=np.ones(2, bool))
+
     @property
     def all_forward(self) -> bool:
-        """Whether all wheels drive along x, as mecanum wheels do: only they have a lateral factor and roller phases."""
-        return not np.any(self.drives[:, 1])
+        """Whether all are mecanum wheels that drive along x: only they have a lateral factor and roller phases."""
+        return not np.any(self.drives[:, 1]) and not np.any(self.fixed)
+
+    @property
+    def free_axes(self) -> NDArray[np.bool_]:
+        """Whether the base can move along x, along y and turn (3,), each alone; all True without fixed wheels."""
+        free: NDArray[np.bool_] = np.sum(self.motions**2, axis=1) > 1.0 - _DETERMINED
+        return free
 
     @property
     def drives(self) -> Vector:
@@ -214,9 +261,12 @@ class MecanumBase(MadeOfArguments):
 
     @property
     def roller_gains(self) -> Vector:
-        """Speeds (n,) of the rollers' rims over that of the wheel centre across the drive [1]: |1 / cos(d - a)|."""
+        """Speeds (n,) of the rollers' rims over that of the wheel centre across the drive [1]: |1 / cos(d - a)|.
+
+        0 for fixed wheels, which have no rollers.
+        """
         assert self.drive_angles is not None  # __post_init__ fills it
-        return np.abs(1.0 / np.cos(self.roller_angles - self.drive_angles))
+        return np.where(self.fixed, 0.0, np.abs(1.0 / np.cos(self.roller_angles - self.drive_angles)))
 
     def wheel_speeds(self, twist: ArrayLike) -> Vector:
         """Wheel speeds (..., n) [rad/s] of body twists (..., 3) [m/s, m/s, rad/s].
@@ -234,7 +284,7 @@ class MecanumBase(MadeOfArguments):
         return _mapped(self.forward_matrix, finite_vector("wheel_speeds", wheel_speeds, len(self.radii), True))
 
     def slip(self, wheel_speeds: ArrayLike) -> Vector:
-        """Wheel-speed component (..., n - 3) [rad/s] that causes no motion of the base; 0 without slip.
+        """Wheel-speed component (..., n - m) [rad/s] that causes none of the m `motions` of the base; 0 without slip.
 
         For the youBot it is n.w with the unit null vector n = (1, 1, -1, -1)/2 and w (..., n).
         Source: system 31.
@@ -265,21 +315,49 @@ def _check_angles(wheel: int, angle: float, drive: float) -> None:
         )
 
 
-def _rolling_constraints(positions: Vector, along: Vector, slants: Vector) -> Vector:
+def _scaled(rows: Vector, positions: Vector) -> Vector:
+    """Rows (k, 3) with lengths in units of the farthest wheel: their rank does not depend on the unit of length."""
+    reach = float(np.max(np.hypot(positions[:, 0], positions[:, 1])))
+    return rows / [1.0, 1.0, reach or 1.0]
+
+
+def _motions(positions: Vector, drives: Vector) -> Vector:
+    """Orthonormal twists (3, m) that fixed wheels at positions (k, 2) with drive angles (k,) allow.
+
+    Raises:
+        ModelError: they do not let the base turn.
+    """
+    if len(positions) == 0:
+        return np.eye(3)
+    (x, y), (c, s) = positions.T, (np.cos(drives), np.sin(drives))
+    rows = np.column_stack([-s, c, x * c + y * s])
+    strength = np.linalg.svd(_scaled(rows, positions), compute_uv=False)
+    motions = np.linalg.svd(rows)[2][int(np.sum(strength > _DETERMINED * strength[0])) :].T
+    if not np.any(np.abs(motions[2]) > _DETERMINED):
+        raise ModelError(
+            "positions of fixed wheels",
+            got="wheels that are not on one line: the base turns only where they slip sideways (skid steering)",
+            expected="fixed wheels whose axles are on one line",
+            remedy="give one wheel of each side, on a line, at the effective track that a calibration finds",
+        )
+    return motions
+
+
+def _rolling_constraints(positions: Vector, along: Vector, slants: Vector, motions: Vector) -> Vector:
     """Rows (n, 3) of R w = c vx + t vy + (x t - y c) wz for wheels at positions (n, 2), c and t (n,).
 
     Raises:
-        ModelError: the rank of the rows is below 3.
+        ModelError: the rows leave some of the motions (3, m) undetermined.
     """
     rows = np.column_stack([along, slants, positions[:, 0] * slants - positions[:, 1] * along])
-    # Lengths are scaled by the distance of the farthest wheel, so that the rank does not depend on the unit of length.
-    reach = float(np.max(np.hypot(positions[:, 0], positions[:, 1])))
-    strength = np.linalg.svd(rows / [1.0, 1.0, reach or 1.0], compute_uv=False)
+    free = motions.shape[1]
+    scaled = _scaled(rows, positions)
+    strength = np.linalg.svd(scaled if free == 3 else scaled @ motions, compute_uv=False)
     rank = int(np.sum(strength > _DETERMINED * strength[0]))
-    if rank < 3:
+    if rank < free:
         raise ModelError(
             "positions and roller_angles",
             got=f"rolling constraints of rank {rank}",
-            expected="rank 3: these wheels leave the twist of the base undetermined",
+            expected=f"rank {free}: these wheels leave the twist of the base undetermined",
         )
     return rows

@@ -35,7 +35,7 @@ from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import FEWEST_ROLLERS, MecanumBase, mean_factor
 
 YOUBOT_ROLLERS = 6.0  # per wheel, counted on pictures
-NO_PHASES = "only the contact of mecanum wheels moves along slanted rollers; these are omni wheels"
+NO_PHASES = "only the contact of mecanum wheels moves along slanted rollers; these are omni wheels or have no rollers"
 _LONGEST_PIECE = 0.3  # [rad] of the fastest wheel per integration piece: two Gauss points have a relative error of 1e-6
 
 
@@ -63,6 +63,7 @@ class RowConstants(NamedTuple):
     depths: Vector  # (n,) b tan(d) [m]
     pitch: float  # angle from roller to roller [rad]; 0 for constant rows
     phases: Vector  # (n,) angle phi of the roller on the floor at wheel angle 0 [rad]
+    sideways: bool  # whether the base can move along y; with fixed wheels it cannot
 
 
 @compiled
@@ -94,7 +95,7 @@ def contact_row(
 @compiled
 def write_row(wheels: RowConstants, i: int, angle: float, row: Vector) -> None:
     """Write the row (3,) of wheel i at its `angle` [rad]."""
-    positions, radii, along, slants, depths, pitch, phases = wheels
+    positions, radii, along, slants, depths, pitch, phases, _ = wheels
     phi = contact_angle(angle, phases[i], pitch)
     x, y = positions[i, 0], positions[i, 1]
     row[0], row[1], row[2] = contact_row(x, y, radii[i], along[i], slants[i], depths[i], phi)
@@ -118,7 +119,7 @@ def _next_change(wheels: RowConstants, before: Vector, step: Vector, share: floa
 
 
 @compiled
-def _solve(rows: Vector, step: Vector, weights: Vector, turn: float, move: Vector) -> None:
+def _solve(rows: Vector, sideways: bool, step: Vector, weights: Vector, turn: float, move: Vector) -> None:
     """Write the least-squares displacement (3,) of rows (n, 3) move = step (n,); with a given turn unless it is NaN."""
     a = np.zeros((3, 3))
     b = np.zeros(3)
@@ -127,6 +128,8 @@ def _solve(rows: Vector, step: Vector, weights: Vector, turn: float, move: Vecto
             b[j] += weights[i] * rows[i, j] * step[i]
             for k in range(3):
                 a[j, k] += weights[i] * rows[i, j] * rows[i, k]
+    if not sideways:
+        a[0, 1], a[1, 1], a[1, 2], b[1] = 0.0, 1.0, 0.0, 0.0
     if isnan(turn):
         p, q = a[1, 1] * a[2, 2] - a[1, 2] * a[1, 2], a[0, 2] * a[1, 2] - a[0, 1] * a[2, 2]
         r, s = a[0, 1] * a[1, 2] - a[0, 2] * a[1, 1], a[0, 0] * a[2, 2] - a[0, 2] * a[0, 2]
@@ -180,7 +183,7 @@ def roll(
             at = begin + length * (0.5 if points == 1 else 0.5 + (point - 0.5) / sqrt(3.0))
             for i in range(n):
                 write_row(wheels, i, before[i] + at * step[i], rows[i])
-            _solve(rows, step, weights, turn, move)
+            _solve(rows, wheels.sideways, step, weights, turn, move)
             for axis in range(3):
                 mean[axis] += length * move[axis] / points
             for i in range(n):
@@ -217,14 +220,14 @@ class _Rolled(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RollingWheels(MadeOfArguments):
-    """A mecanum base with its rollers, whose phases are known or not. With unknown phases the constant mean rows apply.
+    """A base with its rollers, if it has any. While their phases are unknown, the constant mean rows apply.
 
     The base's lateral factor is the mean: t is sin(pi/n) / (pi/n) over that factor times the ideal t. The methods raise
     InputError for a wrong shape, NaN or infinity.
 
     Raises:
-        ModelError: fewer than four rollers, a depth below 0 or above the smallest radius, phases of a wrong shape, or
-            phases of wheels that do not drive forward.
+        ModelError: fewer than four rollers, a depth below 0 or above the smallest radius, phases of a wrong shape,
+            phases of wheels that do not drive forward, or fixed wheels whose axle is not the y axis.
     """
 
     base: MecanumBase  # positions, radii, roller angles and lateral factor of the wheels
@@ -249,6 +252,9 @@ class RollingWheels(MadeOfArguments):
                 object.__setattr__(self, "phases", read_only(array("roller phases", self.phases, (n,)).copy()))
             except InputError as wrong:
                 raise ModelError(wrong.thing, got=wrong.got, expected=wrong.expected) from None
+        if not (base.free_axes[0] and base.free_axes[2]):
+            remedy = "put the origin in the middle between the wheels"
+            raise ModelError("frame of the base", got="fixed wheels off its y axis", expected="on it", remedy=remedy)
         object.__setattr__(self, "depth", depth)
         known = self.phases is not None
         constants = RowConstants(
@@ -259,6 +265,7 @@ class RollingWheels(MadeOfArguments):
             depths=depth * base.slants,
             pitch=self.pitch if known else 0.0,
             phases=np.zeros(n) if self.phases is None else self.phases,
+            sideways=bool(base.free_axes[1]),
         )
         object.__setattr__(self, "constants", constants)
 

@@ -193,6 +193,7 @@ def constants_of(truth: BaseTruth) -> BaseConstants:
             depths=truth.roller_depth * tangents,
             pitch=pitch,
             phases=pitch * np.array(truth.roller_phase[:count]),
+            sideways=bool(base.free_axes[1]),
         ),
         drives=base.drives,
         roller_gains=np.full(count, sqrt(2.0)) if base.all_forward else base.roller_gains,
