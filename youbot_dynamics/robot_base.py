@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from youbot_dynamics.kinematics.roller_phase import RollingWheels
 
 
-# Order of all that there is one of for each wheel; three omni wheels have the first three names.
+# Order of all that there is one of for each wheel; of three or two wheels the first names.
 WHEELS = ("fl", "fr", "rl", "rr")
 _LEAST_LOAD = 0.2  # of a wheel over the mean of all, for its weight: a wheel that hardly stands still counts
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
@@ -46,7 +46,7 @@ def _roller_phase(wheel: str) -> Any:
 
 def drive_angles_fact() -> Any:
     """Fact of the directions in which the wheels drive."""
-    what = "Direction in which each omni wheel drives, from forward: three or four; zeros for mecanum wheels."
+    what = "Direction in which each omni wheel drives, from forward: three or four; zeros for the other wheels."
     return fact(what, "rad", (-7.0, 7.0), source=_MECANUM)
 
 
@@ -59,12 +59,25 @@ def wheel_distance_fact() -> Any:
     return fact(what, "m", (0.0, 1.0), source=_MECANUM)
 
 
-def check_drives(where: str, wheel_distance: float, drive_angles: Sequence[float]) -> None:
+def track_fact() -> Any:
+    """Fact of the two wheels of a differential base."""
+    what = "Distance between the two wheels of a differential base, left and right, whose middle is base_footprint; 0 for others."
+    return fact(what, "m", (0.0, 2.0), source=_MECANUM)
+
+
+def check_drives(where: str, wheel_distance: float, drive_angles: Sequence[float], track: float) -> None:
     """Refuse drive angles that fit no base.
 
     Raises:
-        ParameterError: neither three nor four wheels, or omni wheels without their distance.
+        ParameterError: a track and omni or other than two wheels, else neither three nor four wheels, or omni wheels
+            without their distance.
     """
+    if track > 0.0:
+        if wheel_distance > 0.0 or tuple(drive_angles) != (0.0, 0.0):
+            got = f"{track:g} with wheel_distance {wheel_distance:g} and {len(drive_angles)} drive_angles"
+            remedy = "leave both out for a differential base, or leave out the track"
+            raise ParameterError(f"{where}.track", got=got, expected="two wheels that drive forward", remedy=remedy)
+        return
     if len(drive_angles) not in (3, 4):
         raise ParameterError(f"{where}.drive_angles", got=f"{len(drive_angles)} wheels", expected="three or four")
     if wheel_distance == 0.0 and (any(drive_angles) or len(drive_angles) != len(WHEELS)):
@@ -73,7 +86,9 @@ def check_drives(where: str, wheel_distance: float, drive_angles: Sequence[float
 
 
 def kinematics_of(facts: Any, lateral_factor: float, radius_errors: ArrayLike) -> MecanumBase:
-    """Kinematics by facts of a base: omni wheels on a circle, or mecanum wheels in a rectangle; errors are (n,)."""
+    """Kinematics by facts of a base: two fixed wheels, omni wheels on a circle, or a rectangle; errors are (n,)."""
+    if facts.track > 0.0:
+        return MecanumBase.differential(facts.wheel_radius, facts.track, radius_errors)
     if facts.wheel_distance > 0.0:
         return MecanumBase.omni_circle(facts.wheel_radius, facts.wheel_distance, facts.drive_angles, radius_errors)
     size = facts.wheel_radius, facts.half_length, facts.half_width
@@ -126,14 +141,15 @@ class BaseGeometry:
     )
     wheel_distance: float = wheel_distance_fact()
     drive_angles: tuple[float, ...] = drive_angles_fact()
+    track: float = track_fact()
 
     def __post_init__(self) -> None:
         """Refuse wheels that make no base."""
-        check_drives("parameter robot.base.geometry", self.wheel_distance, self.drive_angles)
+        check_drives("parameter robot.base.geometry", self.wheel_distance, self.drive_angles, self.track)
 
     @property
     def wheel_names(self) -> tuple[str, ...]:
-        """Names of the wheels in the parameters: fl, fr, rl, rr, or the first three."""
+        """Names of the wheels in the parameters: fl, fr, rl, rr, or the first three or two."""
         return WHEELS[: len(self.drive_angles)]
 
     @property
@@ -333,6 +349,8 @@ class Base:
         from youbot_dynamics.dynamics.normal_forces import normal_forces
 
         places = self.geometry.mecanum().positions
+        if self.geometry.track > 0.0:
+            return np.ones(len(places))  # what the casters bear is not known, and two wheels cannot contradict
         count = len(places)
         loads = normal_forces(places, np.ones(count), [count, *(count * np.array(self.centre_of_mass))])
         weights: NDArray[np.float64] = np.maximum(loads, _LEAST_LOAD) ** 2

@@ -265,7 +265,7 @@ class MecanumBase(MadeOfArguments):
 
         0 for fixed wheels, which have no rollers.
         """
-        assert self.drive_angles is not None  # __post_init__ fills it
+        assert self.drive_angles is not None and self.fixed is not None  # __post_init__ fills them
         return np.where(self.fixed, 0.0, np.abs(1.0 / np.cos(self.roller_angles - self.drive_angles)))
 
     def wheel_speeds(self, twist: ArrayLike) -> Vector:
