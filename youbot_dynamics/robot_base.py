@@ -257,8 +257,8 @@ class BaseResponse:
 
     @property
     def known(self) -> bool:
-        """Whether it has been identified."""
-        return bool(np.all(self.dead_times() > 0.0))
+        """Whether it has been identified: a base that cannot move sideways has no dead time there."""
+        return self.dead_time_x > 0.0 and self.dead_time_yaw > 0.0
 
 
 @dataclass(frozen=True)

@@ -310,6 +310,8 @@ class DrivenBase(MadeOfArguments):
         model = self.dynamics
         inertia, wheels = model.effective_inertia.copy(), model.base.inverse_matrix
         inertia[2, 2] /= factor
+        if not (sideways := bool(model.base.free_axes[1])):  # fixed wheels hold it there: it has no part in the rest
+            inertia[1, [0, 2]] = inertia[[0, 2], 1] = 0.0
         coupling = float(np.sum(inertia[2, :2] ** 2 / np.diag(inertia)[:2])) / inertia[2, 2]
         if coupling > _CLOSEST:  # a search may ask for what no body has
             inertia[2, :2] = inertia[:2, 2] = inertia[2, :2] * sqrt(_CLOSEST / coupling)
@@ -321,6 +323,8 @@ class DrivenBase(MadeOfArguments):
             diagonal = np.diag(inertia)
             inverse = np.diag(1.0 / diagonal)
             unfed, speeds = inverse @ inertia, np.sum(wheels**2, axis=0) / diagonal
+        if not sideways:
+            inverse[1, 1], speeds[1] = 0.0, speeds[0]
         damping = mode_damping = 2.0 * self.rate * speeds / speeds[0]
         if self.feed == 0.0 and self.rate > 0.0:
             gains = diagonal * damping

@@ -1,4 +1,4 @@
-"""Dynamics of a mecanum base that rolls without slip, with Coulomb and viscous friction. Source: system 35."""
+"""Dynamics of a wheeled base that rolls without slip, with Coulomb and viscous friction. Source: system 35."""
 
 from __future__ import annotations
 
@@ -144,7 +144,9 @@ def accelerate(
 
 @dataclass(frozen=True, eq=False)
 class MecanumDynamics(MadeOfArguments):
-    """A mecanum base whose wheels roll without slip: the friction model of document 003 with the effective inertia.
+    """A base whose wheels roll without slip: the friction model of document 003 with the effective inertia.
+
+    Fixed wheels hold the base across their drive: it accelerates in its `motions` only.
 
     `source_systems.wheeled_base.WheeledBase` with mecanum wheels adds contact forces, slip and tipping. The methods
     raise InputError for a wrong shape, NaN or infinity.
@@ -191,7 +193,9 @@ class MecanumDynamics(MadeOfArguments):
             self.base, self.mass, self.yaw_inertia, self.wheel_inertia, self.roller_mass, (x, y)
         )
         set_(self, "effective_inertia", read_only(inertia))
-        set_(self, "_inverse", read_only(np.asarray(np.linalg.inv(inertia), dtype=np.float64)))
+        motions = self.base.motions
+        inverse = motions @ np.linalg.inv(motions.T @ inertia @ motions) @ motions.T
+        set_(self, "_inverse", read_only(np.asarray(inverse, dtype=np.float64)))
 
     def friction(self, twist: ArrayLike) -> Vector:
         """Generalised friction forces (3,) [N, N, N m] at a twist (3,), against it; see `friction_forces`."""

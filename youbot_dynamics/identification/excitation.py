@@ -46,6 +46,7 @@ _HARMONICS = 5
 _SLOWEST_SINE, _FASTEST_SINE = 0.04, 0.3  # [Hz]
 _FELT = 0.005  # [N m] smallest effect on the torques for a combination of inertial parameters to be included
 _LOOKED_AT = 0.1  # interval between the samples in the information sum [s]
+_NOTHING = 1e-9  # largest value on an axis along which the base does not move
 _KNOWN = 1e-6  # information added to every unknown, so that an unexcited one gives a bad value instead of infinity
 
 _SHORTEST, _LONGEST = 20.0, 600.0  # [s]
@@ -205,7 +206,7 @@ def _arm_room(robot: Robot, tree: Tree) -> tuple[Vector, Vector]:
 
 
 def base_program(robot: Robot, duration: float, room: float, dt: float, *, tries: int = 150, seed: int = 0) -> Program:
-    """Find a program of body twists for the friction of the base: forward, sideways and turning at once.
+    """Find a program of body twists for the friction of the base: forward, sideways if it can, and turning at once.
 
     Args:
         robot: its limits of wheel speed, acceleration and deceleration, and its inertia.
@@ -223,7 +224,7 @@ def base_program(robot: Robot, duration: float, room: float, dt: float, *, tries
     base = robot.base
     friction = FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia)
     limits, jacobian = base.limits, base.geometry.mecanum().inverse_matrix
-    farthest = np.array([room, room, _TURN])
+    farthest = np.array([room, room, _TURN]) * friction.base.free_axes
     along = min(limits.acceleration, limits.deceleration)
     turning = min(limits.angular_acceleration, limits.angular_deceleration)
     steepest = _SHARE * np.array([along, along, turning])
@@ -233,13 +234,14 @@ def base_program(robot: Robot, duration: float, room: float, dt: float, *, tries
     scale = np.ones(coefficients)
 
     def information(sines: MultiSine) -> tuple[MultiSine, float]:
-        x, _, a = sines.at(looked_at)
-        kept = sines.scaled(np.minimum(farthest / np.abs(x).max(axis=0), 0.7 * steepest / np.abs(a).max(axis=0)))
+        x, _, a = (np.maximum(np.abs(values).max(axis=0), _NOTHING) for values in sines.at(looked_at))
+        kept = sines.scaled(np.minimum(farthest / x, 0.7 * steepest / a))
         fastest = float(np.abs(kept.at(looked_at)[1] @ jacobian.T).max())
         kept = kept.scaled(min(1.0, _SHARE * limits.wheel_speed / fastest))
         twist = kept.at(looked_at)[1]
         wheels, sliding = twist @ jacobian.T, twist[:, 1:2] + twist[:, 2:3] * places
-        clear = np.all(np.abs(wheels) > WHEEL_DEADBAND, axis=1) & np.all(np.abs(sliding) > ROLLER_DEADBAND, axis=1)
+        slid = np.all(np.abs(sliding) > ROLLER_DEADBAND, axis=1) | (not np.any(friction.base.roller_gains))
+        clear = np.all(np.abs(wheels) > WHEEL_DEADBAND, axis=1) & slid
         none = np.zeros((int(clear.sum()), 3))
         rows = friction.columns(twist[clear], (none, none, none), np.sign(wheels[clear]), np.sign(sliding[clear]))
         rows = rows[:, :, :coefficients].reshape(-1, coefficients) / scale

@@ -39,6 +39,8 @@ class Row:
     # Line of the short answer that tells it, with the same keys, and what it is called there; () for the tables alone
     told: tuple[str, ...] = ()
     quiet: bool = False  # whether the answer tells it only where it is refused
+    # Whether a base that cannot move sideways lacks it, such as all of rollers; None: if it is of the axis y
+    sideways: bool | None = None
     of: dict[str, str] = field(default_factory=dict)  # what the keys stand for, such as {"axis": "x"}
 
     def refused(self, reason: Reason) -> Finding:
@@ -58,6 +60,11 @@ class Row:
     def group(self) -> str:
         """What the number belongs to, such as "base.friction" or "arm.joint_3.motor"."""
         return self.pattern.removeprefix(f"{PREFIX}.").rpartition(".")[0].format(**self.of)
+
+    @property
+    def of_sideways(self) -> bool:
+        """Whether only a base that can move sideways has it."""
+        return self.of.get("axis") == "y" if self.sideways is None else self.sideways
 
     @property
     def is_parameter(self) -> bool:

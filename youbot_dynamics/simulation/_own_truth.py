@@ -16,11 +16,19 @@ from youbot_dynamics.robot import Robot, load_robot
 
 PREFIX = "truth"
 # Quantities of the base that are facts of its robot, and those that grow with the friction of its wheels.
-_OF_GEOMETRY = ("wheel_radius", "half_length", "half_width", "lateral_factor", "roller_depth", "wheel_distance")
+_OF_GEOMETRY = (
+    "wheel_radius",
+    "half_length",
+    "half_width",
+    "lateral_factor",
+    "roller_depth",
+    "wheel_distance",
+    "track",
+)
 _OF_FRICTION = ("wheel_coulomb", "roller_coulomb", "viscous_x", "viscous_y")
 _OF_BASE = ("mass", "yaw_inertia", "wheel_inertia")
 _AS_WHEEL_COULOMB = ("torque_noise", "servo_gain")
-_OMNI = np.array([1.0, 0.97, 1.03])  # nominal, lowest and highest distance of omni wheels over the fact
+_SIZE = np.array([1.0, 0.97, 1.03])  # nominal, lowest and highest of what the youBot has not, over the fact
 
 
 def given_truth(path: Path) -> dict[str, Value]:
@@ -47,7 +55,7 @@ def truth_about(robot: Robot, youbots: Mapping[str, Any], bounds: Mapping[str, M
     scaled = {name: factor * ranges[name] for name in _AS_WHEEL_COULOMB}
     for name, fact in facts.items():
         nominal = ranges[name][0]
-        scaled[name] = fact * (ranges[name] / nominal if nominal else _OMNI)
+        scaled[name] = fact * (ranges[name] / nominal if nominal else _SIZE)
     return {
         f"{PREFIX}.{name}": tuple(np.clip(three, bounds[name]["low"], bounds[name]["high"]).tolist())
         for name, three in scaled.items()

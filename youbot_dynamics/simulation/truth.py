@@ -170,16 +170,23 @@ class BaseTruth:
         (0.0, 1.0),
         "chosen: the youBot has mecanum wheels",
     )
+    track: float = _drawn(
+        "Distance between the two wheels of a differential base; 0 for others.",
+        "m",
+        (0.0, 2.0),
+        "chosen: the youBot has mecanum wheels",
+    )
     drive_angles: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)  # of the wheels [rad], as the facts of the robot say
 
     def __post_init__(self) -> None:
-        """Refuse parts of rollers, wheels of too few, and rollers along which the contact of omni wheels would move."""
+        """Refuse parts of rollers, wheels of too few, and rollers of wheels whose contact stays where it is."""
         if self.rollers != 0.0 and (self.rollers < FEWEST_ROLLERS or self.rollers != round(self.rollers)):
             raise ModelError(
                 "rollers a wheel", got=f"{self.rollers:g}", expected=f"0, or a whole number from {FEWEST_ROLLERS} on"
             )
-        if self.rollers != 0.0 and self.wheel_distance > 0.0:
-            raise ModelError("rollers a wheel", got=f"{self.rollers:g} of omni wheels", expected="0: smooth wheels")
+        if self.rollers != 0.0 and self.wheel_distance + self.track > 0.0:
+            got = f"{self.rollers:g} of omni or fixed wheels"
+            raise ModelError("rollers a wheel", got=got, expected="0: smooth wheels")
 
     def dead_times(self) -> tuple[float, float, float]:
         """Transport delays of x, y, yaw [s]."""
@@ -207,14 +214,14 @@ class BaseTruth:
         """
         radii = self.wheel_radii()
         wheels = dict(zip(WHEELS, radii.tolist(), strict=False))
-        omni = self.wheel_distance > 0.0
+        sizes = {name: size for name in ("wheel_distance", "track") if (size := getattr(self, name)) > 0.0}
         mean, response, geometry = float(np.mean(radii)), "robot.base.response", "robot.base.geometry"
         axes = zip(("x", "y", "yaw"), self.dead_times(), strict=True)
         return {
             f"{geometry}.wheel_radius": mean,
             **{f"{geometry}.wheel_radius_error_{wheel}": radius / mean - 1.0 for wheel, radius in wheels.items()},
             **{f"base.geometry.wheel_radius_{wheel}": radius for wheel, radius in wheels.items()},
-            **({f"{geometry}.wheel_distance": self.wheel_distance} if omni else self._rectangle(geometry)),
+            **({f"{geometry}.{name}": size for name, size in sizes.items()} or self._rectangle(geometry)),
             **{f"{response}.dead_time_{axis}": dead_time for axis, dead_time in axes},
             **({} if self.servo_gain else {f"{response}.lag": self.lag}),
         }
@@ -237,6 +244,7 @@ class BaseTruth:
             lateral_factor=geometry.lateral_factor,
             wheel_radius_error=tuple(geometry.wheel_radius_errors.tolist()),
             wheel_distance=geometry.wheel_distance,
+            track=geometry.track,
             drive_angles=geometry.drive_angles,
         )
 
@@ -435,7 +443,9 @@ def load_truth(seed: int, path: Path | None = None) -> BaseTruth:
         0.15
     """
     given = {} if path is None else read_parameters(path, "")
-    angles = given.get(f"{PREFIX}.base.geometry.drive_angles", (0.0,) * len(WHEELS))
+    robot = None if path is None else other_robot(path)
+    assumed = (0.0,) * len(WHEELS) if robot is None else robot.base.geometry.drive_angles
+    angles = given.get(f"{PREFIX}.base.geometry.drive_angles", assumed)
     return draw_truth(_defaults(path), seed, angles, own_stream(path))  # type: ignore[arg-type]
 
 

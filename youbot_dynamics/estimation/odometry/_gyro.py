@@ -88,7 +88,7 @@ class GyroCheck:
     """Compares the turns of a gyro with those of wheels that agree, until it has turned with them once.
 
     A gyro with another sign, unit or axis shows at the first turns. Later on it is the wheels that may slip. Three
-    wheels cannot disagree: then the gyro is never doubted.
+    omni wheels, or two fixed ones, cannot disagree: then the gyro is never doubted.
 
     Args:
         base: mean rows of the wheels.
@@ -99,7 +99,7 @@ class GyroCheck:
 
     def __init__(self, base: MecanumBase) -> None:
         self.ratio: float | None = None
-        self._base, self._passed = base, len(base.radii) <= 3
+        self._base, self._passed = base, len(base.radii) <= base.motions.shape[1]
         self._steps, self._turn, self._lost = np.zeros(len(base.radii)), 0.0, 0.0
         self._turns: list[tuple[float, float]] = []
 

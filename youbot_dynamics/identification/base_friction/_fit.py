@@ -183,7 +183,7 @@ def _wheel_unknowns(model: FrictionModel) -> list[Unknown]:
 def _wheel_viscous(solution: Fit, model: FrictionModel) -> tuple[Estimate, ...]:
     """Viscous torque of each wheel when driving forward: its share of xi_L plus its deviation from the mean."""
     wheels = _wheel_unknowns(model)
-    if not model.base.all_forward:
+    if np.any(model.base.drives[:, 1]):
         return tuple(undetermined(wheel, _OMNI_WHEELS) for wheel in wheels)
     patterns, names = model.patterns(), [unknown.name for unknown in solution.unknowns]
     matrix = np.zeros((len(patterns), len(names)))

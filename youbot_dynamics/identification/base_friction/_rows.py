@@ -277,7 +277,8 @@ def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Ro
     """Rows of the windows in which every relevant wheel turns in one direction, in pieces of bounded size.
 
     A row needs the signs of all wheels; the rows y and yaw also need those of all rollers. Windows with an unclear sign
-    are left out: with 0 instead, xi_L becomes -18 N s/m where the true value is 15. The commanded speeds of the
+    are left out: with 0 instead, xi_L becomes -18 N s/m where the true value is 15. Fixed wheels have no rollers, and no
+    row of y, along which the floor holds them. The commanded speeds of the
     signals, which have torques, are noise-free, shifted by the delay, and give the instruments; the rate of the force,
     for efforts that lag, is its own.
 
@@ -324,11 +325,11 @@ def _window_rows(
     # The rate of the acceleration needs a neighbour on either side.
     inner = measured.sound & np.concatenate([[False], measured.sound[:-1]]) & np.append(measured.sound[1:], False)
     rolling = inner & np.all(signs[:, :count] != 0.0, axis=1)
-    sliding = np.all(signs[:, count:] != 0.0, axis=1)
+    sliding = np.all(signs[:, count:] != 0.0, axis=1) | (not np.any(base.roller_gains))
     keep = np.flatnonzero(rolling)
     # Of wheels that drive forward, the row of x is free of the rollers.
     straight = rolling if base.all_forward else rolling & sliding
-    usable = np.stack([straight, rolling & sliding, rolling & sliding], axis=1)[keep]
+    usable = np.stack([straight, rolling & sliding, rolling & sliding], axis=1)[keep] & base.free_axes
     twist = measured.averaged(measured.speed)[keep] @ base.forward_matrix.T
     rate = measured.rate(measured.speed)[keep] @ base.forward_matrix.T
     force = measured.averaged(measured.torque)[keep] @ base.inverse_matrix

@@ -33,12 +33,19 @@ WHEEL_VISCOUS = Row("base.friction.wheel_viscous_{wheel}", "N m s", "viscous fri
 _FORCE = Row("base.friction.constant_force_{axis}", "N, N m", "force {axis} that does not depend on the motion")
 FINDINGS = Table(
     Row("robot.base.friction.viscous_x", "N s/m", "viscous friction forward", told=("viscous friction", "forward")),
-    Row("robot.base.friction.viscous_y", "N s/m", "viscous friction sideways", told=("viscous friction", "sideways")),
+    Row(
+        "robot.base.friction.viscous_y",
+        "N s/m",
+        "viscous friction sideways",
+        told=("viscous friction", "sideways"),
+        sideways=True,
+    ),
     Row(
         "robot.base.friction.roller_coulomb",
         "N",
         "Coulomb force of the rollers of a wheel",
         told=("Coulomb friction", "rollers"),
+        sideways=True,
     ),
     Row("robot.base.friction.wheel_coulomb", "N m", "Coulomb torque of a wheel", told=("Coulomb friction", "wheel")),
     *(WHEEL_COULOMB, WHEEL_VISCOUS),

@@ -34,13 +34,15 @@ FINDINGS = Table(
         "distance of the omni wheels from the middle",
         told=("distance of the wheels",),
     ),
+    Row("robot.base.geometry.track", "m", "distance between the wheels", told=("distance between the wheels",)),
     Row(
         "robot.base.geometry.lateral_factor",
         "1",
         "sideways speed over that of ideal wheels",
         told=("sideways speed factor",),
+        sideways=True,
     ),
-    Row("base.geometry.sensor_{axis}", "m, rad", "place of the tracked body {axis}"),
+    Row("base.geometry.sensor_{axis}", "m, rad", "place of the tracked body {axis}", sideways=False),
     Row("base.geometry.time_offset", "s", "clock of the poses ahead of that of the wheels"),
     Row("base.geometry.time_offset_{recording}", "s", "clock of the poses ahead of the wheels, recording {recording}"),
     Row("base.geometry.pose_smoothing", "s2", "smoothing of the poses"),
@@ -53,6 +55,7 @@ FINDINGS = Table(
         quiet=True,
     ),
 )
+_LEVERS = {"wheel_distance": 1.0, "track": 2.0}  # sizes that the lever is, and how many of it
 _ONLY_LEVER = Reason(
     Kind.CONFUSED, f"a turn shows only {LEVER_IN_WORDS}; the ratio of the two lengths is the configured one"
 )
@@ -64,22 +67,26 @@ def geometry_findings(calibration: Calibration, geometry: BaseGeometry, samples:
     The radius errors are parameters if all are identified (`all_radii_identified`). Otherwise the robot keeps its own,
     and the written radius is the one that gives the identified mean with them. Of `half_length` and `half_width` the
     motion shows only the lever: each is refused on its own, with the value of the configured ratio that gives the
-    identified lever. Of omni wheels the lever is `wheel_distance`.
+    identified lever. Of omni wheels the lever is `wheel_distance`, of a differential base half of the `track`.
     """
     radii_identified = all_radii_identified(calibration.estimates)
     common = 1.0 if radii_identified else 1.0 / (1.0 + float(np.mean(geometry.wheel_radius_errors)))
-    mean, lever, omni = calibration[RADIUS], calibration[LEVER], geometry.wheel_distance > 0.0
+    mean, lever = calibration[RADIUS], calibration[LEVER]
+    sizes = {name: factor for name, factor in _LEVERS.items() if getattr(geometry, name) > 0.0}
     interval, error = (common * mean.interval[0], common * mean.interval[1]), common * mean.standard_error
     mean = replace(mean, value=common * mean.value, standard_error=error, interval=interval)
     findings = [Finding(FINDINGS.row(RADIUS), mean, samples)]
-    findings += [Finding(FINDINGS.row("wheel_distance"), lever, samples)] if omni else []
-    for name in () if omni else ("half_length", "half_width"):
+    for name, factor in sizes.items():
+        low, high = lever.interval
+        size = replace(lever, value=factor * lever.value, standard_error=factor * lever.standard_error)
+        findings.append(Finding(FINDINGS.row(name), replace(size, interval=(factor * low, factor * high)), samples))
+    for name in () if sizes else ("half_length", "half_width"):
         half = FINDINGS.row(name).refused(lever.reason or _ONLY_LEVER).estimate
         if lever.identified:
             half = replace(half, value=calibration.size_factor * getattr(geometry, name))
         findings.append(Finding(FINDINGS.row(name), half, samples, together=lever.identified))
     for estimate in calibration.estimates:
-        if estimate.name != RADIUS and not (omni and estimate.name == LEVER):
+        if estimate.name != RADIUS and not (sizes and estimate.name == LEVER):
             row = FINDINGS.row(estimate.name)
             findings.append(Finding(row, estimate, samples, listed=row.optional and not radii_identified))
     return findings

@@ -299,7 +299,9 @@ def _finish(
     left_out = tuple(
         f"{Path(data.path).name} left out: {data.lacking[name]}" for data in extracts if name in data.lacking
     )
-    return replace(result, findings=within_ranges(result.findings), notes=(*result.notes, *left_out))
+    sideways = bool(robot.base.geometry.mecanum().free_axes[1])
+    findings = tuple(finding for finding in result.findings if sideways or not finding.row.of_sideways)
+    return replace(result, findings=within_ranges(findings), notes=(*result.notes, *left_out))
 
 
 def _either(body: YoubotDynamicsError, wheels: YoubotDynamicsError) -> YoubotDynamicsError:

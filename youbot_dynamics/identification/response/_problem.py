@@ -67,7 +67,7 @@ class Problem:
         self.friction = (dynamics.wheel_coulomb, dynamics.roller_coulomb, dynamics.viscous_x, dynamics.viscous_y)
         self.centre = float(dynamics.centre_of_mass[0])
         x, y, yaw = driven.tolist()
-        coulomb, turning = [True, y or yaw], [yaw and (x or y), yaw and y]
+        coulomb, turning = [True, (y or yaw) and np.any(dynamics.base.roller_gains)], [yaw and (x or y), yaw and y]
         # In the order of UNKNOWNS: dead times; lag and rate; Coulomb and viscous friction; turn and centre; gains.
         self.free = np.flatnonzero([x, y, yaw, True, True, *coulomb, x, y, *turning, x, y, yaw, True])
         self.spans = [span_of(drive) for drive in drives]

@@ -31,17 +31,18 @@ from youbot_dynamics.robot import Robot
 
 _WHOLE = "the response of the base"
 _QUIET: dict[str, Any] = {"told": ("response of the base",), "quiet": True}
+_ROLLERS = _QUIET | {"sideways": True}
 DEAD_TIME = Row("robot.base.response.dead_time_{axis}", "s", "dead time {axis} of the response", _WHOLE, True, **_QUIET)
 LAG = Row("robot.base.response.lag", "s", "lag of the response", _WHOLE, **_QUIET)
 FINDINGS = Table(
     *(DEAD_TIME, LAG),
     Row("robot.base.response.rate", "1/s", "half the damping of the speed loops", _WHOLE, **_QUIET),
     Row("robot.base.response.wheel_coulomb", "N m", "Coulomb torque of a wheel in the response", _WHOLE, **_QUIET),
-    Row("robot.base.response.roller_coulomb", "N", "Coulomb force of the rollers in the response", _WHOLE, **_QUIET),
+    Row("robot.base.response.roller_coulomb", "N", "Coulomb force of the rollers in the response", _WHOLE, **_ROLLERS),
     Row("robot.base.response.viscous_x", "N s/m", "viscous friction forward in the response", _WHOLE, **_QUIET),
-    Row("robot.base.response.viscous_y", "N s/m", "viscous friction sideways in the response", _WHOLE, **_QUIET),
+    Row("robot.base.response.viscous_y", "N s/m", "viscous friction sideways in the response", _WHOLE, **_ROLLERS),
     Row("robot.base.response.turn_factor", "1", "factor of friction in turns", _WHOLE, **_QUIET),
-    Row("robot.base.response.centre_x", "m", "centre of mass ahead of the middle", _WHOLE, **_QUIET),
+    Row("robot.base.response.centre_x", "m", "centre of mass ahead of the middle", _WHOLE, **_ROLLERS),
     Row("robot.base.response.integral", "1", "integral action of the speed loops", _WHOLE, **_QUIET),
     Row("robot.base.response.feed", "1", "torque for accelerations in the speed loops", _WHOLE, **_QUIET),
     # The calibration identifies the gains; here they only keep the other values unbiased.
@@ -102,7 +103,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     valid = f"twists of up to {fastest[0]:.3g} m/s, {fastest[1]:.3g} m/s, {fastest[2]:.3g} rad/s"
     own, delays = np.sqrt(np.nansum([part.left_out for part in parts], axis=0))
     worse = response.usable and own > delays
-    dead_times = {axis: response[f"dead_time_{axis}"].value for axis, _ in _AXES} if response.usable else {}
+    free = zip(_AXES, robot.base.geometry.mecanum().free_axes.tolist(), strict=True)
+    axes = [axis for (axis, _), moves in free if moves]
+    dead_times = {axis: response[f"dead_time_{axis}"].value for axis in axes} if response.usable else {}
     unknown = [axis for axis, value in dead_times.items() if not value > 0.0]  # then BaseResponse.known is false
     instead = "the configured response or, without one, the effective delays are used instead"
     why = f"it needs the dead time of every axis, and that of {' and '.join(unknown)} was not found"

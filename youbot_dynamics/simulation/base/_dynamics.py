@@ -244,13 +244,14 @@ def change_twist(
     middle: Vector,
     after: Vector,
     wheels: Vector,
+    sideways: bool,
     matrix: Vector,
     right: Vector,
     gain: Vector,
 ) -> None:
     """Solve a step of `dt` [s] for the change of the twist, and for which wheels slide in it.
 
-    Mass m [kg], yaw inertia I [kg m2] and stiffness Jw / dt [N m s]; the state and wheels (7, n) as laid out above, of
+    Without `sideways`, fixed wheels hold the base across their drive by a force that does no work. Mass m [kg], yaw inertia I [kg m2] and stiffness Jw / dt [N m s]; the state and wheels (7, n) as laid out above, of
     which turned and slides are written; friction on the floor `ground` (3,) [N, N, N m]; rows of the middle and of the
     end of the step (n, 3) [rad/m, rad/m, 1]; work space matrix (3, 3) and right (3,). The change `gain` (3,) [m/s, m/s,
     rad/s] is written.
@@ -279,6 +280,8 @@ def change_twist(
                 right[axis] += middle[i, axis] * push
                 for column in range(3):
                     matrix[axis, column] += dt * grip * stiffness * middle[i, axis] * after[i, column]
+        if not sideways:
+            matrix[1, :], matrix[:, 1], matrix[1, 1], right[1] = 0.0, 0.0, 1.0, 0.0
         solve3(matrix, right, gain)
         settled = True
         for i in range(count):
@@ -390,7 +393,8 @@ def advance(
                     share = 0.5 if rollers[i] == others[i] else 1.0
                     for axis in range(3):
                         middle[i, axis] = (1.0 - share) * before[i, axis] + share * after[i, axis]
-            change_twist(mass, inertia, stiffness, dt, state, ground, middle, after, wheels, matrix, right, gain)
+            turning = mass, inertia, stiffness, dt, state, ground, middle, after, wheels
+            change_twist(*turning, base.rows.sideways, matrix, right, gain)
         mx, my, mw = vx + 0.5 * gain[0], vy + 0.5 * gain[1], wz + 0.5 * gain[2]
         ledger[FLOOR_HEAT] += dt * (ground[0] * mx + ground[1] * my + ground[2] * mw)
         for i in range(count):

@@ -408,6 +408,7 @@ def identified_model(robot: Robot) -> BaseTruth:
         servo_gain=gain,
         servo_reset=reset,
         wheel_distance=geometry.wheel_distance,
+        track=geometry.track,
         drive_angles=geometry.drive_angles,
     )
 
@@ -421,7 +422,7 @@ def identified_mjcf(robot: Robot) -> str:
     Raises:
         ModelError: a mass that leaves nothing for the body of the base.
     """
-    if not robot.has_arm or robot.arm.urdf_file().name != _URDF or robot.base.geometry.wheel_distance > 0.0:
+    if not robot.has_arm or robot.arm.urdf_file().name != _URDF or not robot.base.geometry.mecanum().all_forward:
         return ""
     friction = {name: getattr(robot.base.friction, name) for name in _FRICTION}
     return contact_model(replace(identified_model(robot), **friction), robot.arm.model())
