@@ -258,7 +258,7 @@ def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str,
         return of_file if type(of_file) is type(value) and of_file else value
 
     base, driver = f"{PREFIX}.base", f"{PREFIX}.driver"
-    geometry = {}
+    geometry: dict[str, Any] = {}
     for leaf in _OF_BOTH:
         if leaf == "drive_angles" and geometry["track"] > 0.0:
             youbot = {**youbot, f"{driver}.{leaf}": (0.0, 0.0)}

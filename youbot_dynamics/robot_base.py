@@ -61,7 +61,7 @@ def wheel_distance_fact() -> Any:
 
 def track_fact() -> Any:
     """Fact of the two wheels of a differential base."""
-    what = "Distance between the two wheels of a differential base, left and right, whose middle is base_footprint; 0 for others."
+    what = "Distance between the left and the right wheel of a differential base, which have no rollers; 0 for others."
     return fact(what, "m", (0.0, 2.0), source=_MECANUM)
 
 

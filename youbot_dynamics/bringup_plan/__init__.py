@@ -28,6 +28,7 @@ from youbot_dynamics.bringup_plan._plan import (
     plan,
     reach,
     ros_arguments,
+    without_feedback,
 )
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "existing_file",
     "identify_command",
     "left_out",
+    "without_feedback",
     "needed_program",
     "network",
     "new_folder",

@@ -36,7 +36,16 @@ from youbot_dynamics.identification.stages import STAGES, chosen_stages
 from youbot_dynamics.parameter_file import format_value
 from youbot_dynamics.parameters import is_unknown
 from youbot_dynamics.resources import config_path, robot_path, urdf_path
-from youbot_dynamics.robot import ARM_FACTS, PREFIX, ResultFiles, assumptions, load_robot, open_facts, values_of
+from youbot_dynamics.robot import (
+    ARM_FACTS,
+    PREFIX,
+    ResultFiles,
+    Robot,
+    assumptions,
+    load_robot,
+    open_facts,
+    values_of,
+)
 
 _RANGE, _DOMAIN = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"
 
@@ -323,7 +332,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     if given.passive:
         processes += _passive(nodes, given)
     else:
-        processes += _driving(nodes, given)
+        processes += _driving(nodes, given, feedback=_tracks(facts))
         if given.robot == "real":
             processes.append(_optional("check_driver", nodes.of(*_gyro(given))))
         if given.identification:
@@ -346,6 +355,16 @@ def left_out(processes: tuple[Process, ...], options: BringupOptions) -> str:
     return (
         f"{STATE_PUBLISHER} is not installed: no robot_description and no tf of the links "
         "(sudo apt install ros-jazzy-robot-state-publisher; or leave it out with description false)"
+    )
+
+
+def without_feedback(options: BringupOptions) -> str:
+    """One line about a base whose trajectories are driven without feedback; empty where it is nothing."""
+    if _tracks(load_robot(existing_results(options.result_file), None, robot_path(options.robot_file))):
+        return ""
+    return (
+        "this base cannot move sideways: trajectory_tracker drives programs without feedback; to follow a path, use "
+        "Nav2's regulated pure pursuit or MPPI"
     )
 
 
@@ -374,11 +393,17 @@ def _mock(nodes: _Nodes, given: BringupOptions, sim_time: bool) -> Process:
     return Process("mock_youbot", ("mock_youbot",), of_mock)
 
 
-def _driving(nodes: _Nodes, given: BringupOptions) -> list[Process]:
+def _tracks(facts: Robot) -> bool:
+    """Whether trajectory_tracker can correct where the base is: it must be able to move sideways."""
+    return bool(facts.base.geometry.mecanum().free_axes[1])
+
+
+def _driving(nodes: _Nodes, given: BringupOptions, feedback: bool) -> list[Process]:
     """The processes that command the robot and estimate its state."""
     standby = parameter_arguments(standby=True) + (parameter_arguments(motors_off=True) if given.motors_off else ())
     # Not `odometry:stabilize`: rcl does not match such a prefix inside a namespace.
     alone = () if given.stabilize else parameter_arguments(stabilize=False)
+    alone += () if feedback else parameter_arguments(feedback=False)
     in_odometry = ("odometry", "trajectory_tracker") if given.stabilize else ("odometry",)
     processes = [
         Process("stop_base", ("stop_base",), nodes.of(*standby), last=True),

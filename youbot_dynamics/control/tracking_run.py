@@ -24,6 +24,7 @@ from youbot_dynamics.robot import Robot
 LEAD = 0.1  # [s] from accepting a trajectory to its first command, besides the preview
 _AHEAD = 0.1  # [s] by which a stamp may be younger than any before: late messages only ever make stamps older
 _BACK = 0.05  # [s] by which a stamp may be before the last one: jitter of stamps, not their clock
+_ASIDE = 0.02, 0.01  # share of the way ahead, and [m], that points of a path without sideways motion may leave of it
 _USUAL = 0.95, 1.05  # gains between which the base moves as when it was identified
 _SLEW = 1e-3  # by which a clock may be slower than the steady one while it is set right: twice what NTP does
 
@@ -157,8 +158,11 @@ class TrackingRun:
             relative: to the pose at the start.
 
         Raises:
-            TrajectoryError: a time that does not fit, or no odometry to start from.
+            TrajectoryError: a time that does not fit, no odometry to start from, or a base that cannot move sideways,
+                which only follows without feedback what needs no sideways motion.
         """
+        if not self._base.free_axes[1]:
+            self._refuse_sideways(trajectory)
         if not start + trajectory.duration > now:
             got = f"an end {now - start - trajectory.duration:.2f} s ago"
             raise TrajectoryError("trajectory", got=got, remedy="check header.stamp")
@@ -172,6 +176,17 @@ class TrackingRun:
                 expected="a start in the future, or header.stamp 0",
             )
         self._waiting, self._tracker = (trajectory, start, relative), None
+
+    def _refuse_sideways(self, trajectory: Trajectory) -> None:
+        """Refuse to correct what the base cannot, and a path that it cannot follow (TrajectoryError)."""
+        remedy = "let a controller for such bases follow it: Nav2's regulated pure pursuit or MPPI"
+        if self.tracker_settings.feedback:
+            got, expected = "feedback for a base that cannot move sideways", "feedback false, which drives open loop"
+            raise TrajectoryError("trajectory", got=got, expected=expected, remedy=f"or {remedy}")
+        ways = np.abs(trajectory.numbers.joints * np.diff(trajectory.times)[:, None]).sum(axis=0)
+        if ways[1] > _ASIDE[0] * ways[0] + _ASIDE[1]:
+            expected = "none: this base cannot move sideways"
+            raise TrajectoryError("trajectory", got=f"{ways[1]:.2g} m sideways", expected=expected, remedy=remedy)
 
     def end(self, reason: str) -> str:
         """End the trajectory; returns the reason, "" where there was none to end."""

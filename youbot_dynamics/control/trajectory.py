@@ -311,8 +311,13 @@ class Program:
         """Refuse a program that the base cannot follow.
 
         Raises:
-            ProgramError: names the line, what it needs of the base, and the time scale that fits.
+            ProgramError: names the line, what it needs of the base, and the time scale that fits; or a motion along an
+                axis along which the base cannot move.
         """
+        barred = np.any(self.twists[:, ~base.geometry.mecanum().free_axes], axis=1)
+        if np.any(barred):
+            got, line = "a motion sideways", int(np.argmax(barred)) + 1
+            raise ProgramError(f"program {self.name}, line {line}", got=got, expected="0: this base cannot do it")
         needs = self._needs(base)
         for what, values, limit, unit, _ in needs:
             line = int(np.argmax(values))

@@ -157,7 +157,8 @@ class WheelCommander:
         self.limits = limits
         self.timeout = timeout
         self.enabled = True
-        self.refused = 0
+        self.refused = self.dropped = 0
+        self._free = base.free_axes
         self.turns = CommandTurns(base, limits)  # of the operators' commands
         # Twist and when it was received [s]; who stands first has priority.
         self._commands = {"operator": (np.zeros(3), -np.inf), "tracker": (np.zeros(3), -np.inf)}
@@ -166,12 +167,18 @@ class WheelCommander:
         self._started = False
 
     def offer(self, source: str, twist: ArrayLike, now: float) -> str:
-        """Take a command (3,) from "operator" or "tracker"; return the reason where it is refused, else ""."""
+        """Take a command (3,) from "operator" or "tracker"; return the reason where it is refused, else "".
+
+        Of a command along an axis along which the base cannot move, that part becomes 0 and is counted in `dropped`.
+        """
         reason = refusal(twist, self.base, self.limits)
         if reason:
             self.refused += 1
             return reason
         values = np.array(twist, dtype=float)
+        if np.any(values[~self._free]):
+            values[~self._free] = 0.0
+            self.dropped += 1
         self._commands[source] = values, now
         if source == "operator":
             self.turns.take(values.tolist(), now)

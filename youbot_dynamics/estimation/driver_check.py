@@ -300,7 +300,7 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
         remedy = "check robot.driver.velocity_sign and the order of robot.driver.wheel_joints: FL, FR, BL, BR"
         return DriverFinding(item, ERROR, f"they contradict each other: ratios {shown}", remedy, values)
     if np.any(np.abs(ratios - 1.0) > _ODOMETRY_SCALE):
-        remedy = "give robot.driver.wheel_radius, half_length and half_width the values of the driver's configuration"
+        remedy = "give the wheel radius and the lengths in robot.driver the values of the driver's configuration"
         return DriverFinding(item, WARNING, f"another scale: ratios {shown}", remedy, values)
     return DriverFinding(item, OK, f"one motion: ratios {shown}", "", values)
 

@@ -46,13 +46,14 @@ class Footprint:
     half_length: float = 0.235  # wheel axis to centre, along x [m]
     half_width: float = 0.15  # wheel centre to centre line, along y [m]
     wheel_radius: float = 0.0475  # of the wheels [m]
-    omni_wheels: tuple[tuple[float, float, float], ...] = ()  # x, y [m] and drive [rad] of each; () for four corners
+    wheels: tuple[tuple[float, float, float], ...] = ()  # x, y [m] and drive [rad] of each; () for four corners
 
 
 def footprint_of(geometry: BaseGeometry) -> Footprint:
     """Outline of a base of this geometry."""
-    distance, base = geometry.wheel_distance, geometry.mecanum()
-    if distance == 0.0:
+    base = geometry.mecanum()
+    distance = float(np.max(np.hypot(*base.positions.T)))
+    if base.all_forward:
         return Footprint(geometry.half_length, geometry.half_width, geometry.wheel_radius)
     wheels = zip(*base.positions.T.tolist(), geometry.drive_angles, strict=True)
     return Footprint(distance, distance, geometry.wheel_radius, tuple(wheels))

@@ -165,10 +165,12 @@ def _limits_of_wheels(result: Result, robot: Robot) -> dict[str, float]:
     identified, better = result.parameters_of(_GEOMETRY), result.applied_to(robot)
     if "wheel_radius" not in identified:
         return {}
-    if better.base.geometry.wheel_distance > 0.0:
-        rows = better.base.geometry.mecanum().inverse_matrix
-        fastest = (robot.base.limits.wheel_speed / np.max(np.abs(rows), axis=0)).tolist()
-        return dict(zip(_AXES if "wheel_distance" in identified else _AXES[:2], fastest, strict=True))
+    base = better.base.geometry.mecanum()
+    if not base.all_forward:
+        turns = {"wheel_distance", "track"} & set(identified)
+        rows = np.where(base.free_axes, np.max(np.abs(base.inverse_matrix), axis=0), np.inf)
+        fastest = (robot.base.limits.wheel_speed / rows).tolist()
+        return dict(zip(_AXES if turns else _AXES[:2], fastest, strict=False))
     rim = robot.base.limits.wheel_speed * _mean_radius(better)
     limits = {"linear.x": rim}
     if "lateral_factor" in identified:
@@ -183,12 +185,12 @@ def _mecanum_controller(
 ) -> tuple[dict[str, Value], list[str]]:
     """Kinematics, speed limits and twist covariance for mecanum_drive_controller, and what to know about them.
 
-    Its kinematics are R w = vx -+ vy -+ K wz with one radius and no lateral factor. A base on omni wheels gets none.
+    Its kinematics are R w = vx -+ vy -+ K wz with one radius and no lateral factor. A base on other wheels gets none.
 
     Source: ros2_controllers 6.9.0, src/mecanum_drive_controller.yaml and .cpp; robot_localization issue 246.
     """
     identified, better = result.parameters_of(_GEOMETRY), result.applied_to(robot)
-    if "wheel_radius" not in identified or robot.base.geometry.wheel_distance > 0.0:
+    if "wheel_radius" not in identified or not robot.base.geometry.mecanum().all_forward:
         return {}, []
     values: dict[str, Value] = {"kinematics.wheels_radius": _mean_radius(better)}
     comments = [
@@ -238,6 +240,9 @@ def _smoother(
     """
     values: dict[str, Value] = {}
     comments = []
+    barred = zip(_AXES, ~robot.base.geometry.mecanum().free_axes, strict=True)
+    none = {axis: 0.0 for axis, cannot in barred if cannot}
+    speeds, accelerations = ({**none, **known} if known else known for known in (speeds, accelerations))
     if set(speeds) == set(_AXES):
         most = tuple(speeds[axis] for axis in _AXES)
         values |= {"max_velocity": most, "min_velocity": tuple(-limit for limit in most)}

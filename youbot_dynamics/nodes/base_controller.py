@@ -64,6 +64,7 @@ TABLE = (
     ),
 )
 
+_DROPPED = "the base cannot move sideways: that part of commands is dropped"
 _BURST_GAP = 1.0  # [s] without a refusal that separates one burst from the next
 _GRAPH_PERIOD = 0.5  # [s] between checks of the publishers and subscribers of the topics
 _NEWCOMER = 10.0  # [s] for which a new node gives way to an earlier one, while DDS discovers it
@@ -99,6 +100,7 @@ class BaseController(Node):
         self._limited = 0
         self._source = "none"
         self._last_refusal = ("", -np.inf)
+        self._dropped = (0, -np.inf)  # commands of which a part was dropped, and when the last of them came [s]
         self._contradiction = ("", -np.inf)  # of several operators, and when it was last seen [s]
         self._endpoints = EndpointCache(self, ("cmd_vel", *EVIDENCE))
         self._enabled = True  # by ~/enable
@@ -148,6 +150,11 @@ class BaseController(Node):
     def _offer(self, source: str, message: Twist | TwistStamped) -> None:
         now = time.monotonic()
         reason = self._commander.offer(source, twist_vector(message), now)
+        if self._commander.dropped > self._dropped[0]:
+            anew, self._dropped = self._dropped[0] == 0, (self._commander.dropped, now)
+            if anew:
+                self.get_logger().warning(_DROPPED)
+                self._diagnostics.publish()
         if not reason:
             return
         new_burst = now - self._last_refusal[1] > _BURST_GAP
@@ -212,6 +219,7 @@ class BaseController(Node):
             "sent": str(self._sent),
             "limited": str(self._limited),
             "refused": str(self._commander.refused),
+            "dropped": str(self._commander.dropped),
             "refusal_age_s": f"{refusal_age:.0f}",
             "window_s": f"{MEMORY:.0f}",
             "command_age_s": f"{self._commander.age(now):.2f}",
@@ -231,6 +239,8 @@ class BaseController(Node):
             return WARN, self._contradiction[0]
         if refusal_age < MEMORY:
             return WARN, self._last_refusal[0]
+        if now - self._dropped[1] < MEMORY:
+            return WARN, _DROPPED
         if self._base.phases.lost and self._robot.base.geometry.roller_phases is not None:
             lost = f"{self._base.phases.lost} {now - self._phases_lost:.0f} s ago"
             return WARN, f"roller phases are no longer valid: {lost}; identify them again"

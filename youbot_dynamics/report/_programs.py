@@ -290,10 +290,10 @@ def _footprint(base: Footprint) -> str:
     half_wheel = 0.5 * _WHEEL_WIDTH / _TICK
     front, side = length + _BODY_BEYOND_AXES / _TICK, width - half_wheel
     shape = _rectangle(-front, -side, 2.0 * front, 2.0 * side)
-    corners = [(x, y) for x in (-length, length) for y in (-width, width)] if not base.omni_wheels else []
+    corners = [(x, y) for x in (-length, length) for y in (-width, width)] if not base.wheels else []
     for x, y in corners:
         shape += _rectangle(x - radius, y - half_wheel, 2.0 * radius, 2.0 * half_wheel)
-    for x, y, drive in base.omni_wheels:
+    for x, y, drive in base.wheels:
         ahead, aside = radius * np.exp(1j * drive), half_wheel * np.exp(1j * (drive + 0.5 * math.pi))
         middle = complex(x, y) / _TICK
         ends = [middle + a * ahead + b * aside for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]

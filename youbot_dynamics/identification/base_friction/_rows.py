@@ -277,10 +277,9 @@ def friction_rows(model: FrictionModel, signals: FrictionSignals) -> Iterator[Ro
     """Rows of the windows in which every relevant wheel turns in one direction, in pieces of bounded size.
 
     A row needs the signs of all wheels; the rows y and yaw also need those of all rollers. Windows with an unclear sign
-    are left out: with 0 instead, xi_L becomes -18 N s/m where the true value is 15. Fixed wheels have no rollers, and no
-    row of y, along which the floor holds them. The commanded speeds of the
-    signals, which have torques, are noise-free, shifted by the delay, and give the instruments; the rate of the force,
-    for efforts that lag, is its own.
+    are left out: with 0 instead, xi_L becomes -18 N s/m where the true value is 15. Fixed wheels have no rollers and no
+    row of y, along which the floor holds them. The commanded speeds of the signals, which have torques, are noise-free,
+    shifted by the delay, and give the instruments; the rate of the force, for efforts that lag, is its own.
 
     Source: system 36.
     """

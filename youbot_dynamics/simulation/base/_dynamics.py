@@ -251,10 +251,11 @@ def change_twist(
 ) -> None:
     """Solve a step of `dt` [s] for the change of the twist, and for which wheels slide in it.
 
-    Without `sideways`, fixed wheels hold the base across their drive by a force that does no work. Mass m [kg], yaw inertia I [kg m2] and stiffness Jw / dt [N m s]; the state and wheels (7, n) as laid out above, of
-    which turned and slides are written; friction on the floor `ground` (3,) [N, N, N m]; rows of the middle and of the
-    end of the step (n, 3) [rad/m, rad/m, 1]; work space matrix (3, 3) and right (3,). The change `gain` (3,) [m/s, m/s,
-    rad/s] is written.
+    Without `sideways`, fixed wheels hold the base across their drive by a force that does no work. Mass m [kg], yaw
+    inertia I [kg m2] and stiffness Jw / dt [N m s]; the state and wheels (7, n) as laid out above, of which turned and
+    slides are written; friction on the floor `ground` (3,) [N, N, N m]; rows of the middle and of the end of the step
+    (n, 3) [rad/m, rad/m, 1]; work space matrix (3, 3) and right (3,). The change `gain` (3,) [m/s, m/s, rad/s] is
+    written.
     """
     vx, vy, wz = state[3], state[4], state[5]
     count, speeds = len(middle), state[6 + SPEEDS * len(middle) :]
