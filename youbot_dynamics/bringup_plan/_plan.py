@@ -313,10 +313,10 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     common += ("--log-level", given.log_level)
     robot = robot_path(given.robot_file)
     own_common = common + robot_arguments(robot, own, results)
-    nodes = _Nodes(
-        own_common, (config_path("youbot.yaml"), robot, gazebo, *results, own), own, given.frame_prefix, robot
-    )
     facts = load_robot(results, own, robot)
+    fixed = None if _tracks(facts) else config_path("fixed_wheels.yaml")
+    files = config_path("youbot.yaml"), fixed, robot, gazebo, *results, own
+    nodes = _Nodes(own_common, files, own, given.frame_prefix, robot)
     if facts.arm.urdf != load_robot().arm.urdf:  # else each node would resolve a relative path by itself
         nodes = replace(nodes, common=own_common + parameter_arguments(**{f"{PREFIX}.arm.urdf": facts.arm.urdf}))
     given = replace(given, estimate_arm=given.estimate_arm and facts.has_arm and facts.arm.is_known)
@@ -332,7 +332,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     if given.passive:
         processes += _passive(nodes, given)
     else:
-        processes += _driving(nodes, given, feedback=_tracks(facts))
+        processes += _driving(nodes, given)
         if given.robot == "real":
             processes.append(_optional("check_driver", nodes.of(*_gyro(given))))
         if given.identification:
@@ -398,12 +398,11 @@ def _tracks(facts: Robot) -> bool:
     return bool(facts.base.geometry.mecanum().free_axes[1])
 
 
-def _driving(nodes: _Nodes, given: BringupOptions, feedback: bool) -> list[Process]:
+def _driving(nodes: _Nodes, given: BringupOptions) -> list[Process]:
     """The processes that command the robot and estimate its state."""
     standby = parameter_arguments(standby=True) + (parameter_arguments(motors_off=True) if given.motors_off else ())
     # Not `odometry:stabilize`: rcl does not match such a prefix inside a namespace.
     alone = () if given.stabilize else parameter_arguments(stabilize=False)
-    alone += () if feedback else parameter_arguments(feedback=False)
     in_odometry = ("odometry", "trajectory_tracker") if given.stabilize else ("odometry",)
     processes = [
         Process("stop_base", ("stop_base",), nodes.of(*standby), last=True),

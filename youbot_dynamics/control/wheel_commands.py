@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # Beyond this multiple of the wheel speed limit a command is a mistake: refused, not scaled.
 REFUSAL_FACTOR = 10.0
 _TURNS, _TURNS_WITHIN = 10, 1.0  # turns of the commands within so long [s], which no hand does
+_NOTHING = 1e-6  # [m/s, rad/s] that rounding leaves of a command along an axis
 _STEP_SHARE = 0.1  # of the wheel speed limit: steps of commands below it are noise
 
 
@@ -176,9 +177,8 @@ class WheelCommander:
             self.refused += 1
             return reason
         values = np.array(twist, dtype=float)
-        if np.any(values[~self._free]):
-            values[~self._free] = 0.0
-            self.dropped += 1
+        self.dropped += bool(np.any(np.abs(values[~self._free]) > _NOTHING))
+        values[~self._free] = 0.0
         self._commands[source] = values, now
         if source == "operator":
             self.turns.take(values.tolist(), now)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from youbot_dynamics.arrays import excerpt
+from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
 from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.comparison import PathComparison, RecordedPath
@@ -398,7 +399,8 @@ def compare(name: str, drives: Sequence[RecordedPath], robot: Robot) -> PathComp
         if path.label == comparison.OPEN_LOOP:
             actual[comparison.RESTORED] = path.restored(robot.base.delay.effective())[: len(time)]
     plant = BaseOnly(identified_model(robot), robot.driver, seed=0)
-    simulated = drive(shortest.desired, robot, plant, seed=0)
+    settings = TrackerSettings(feedback=bool(robot.base.geometry.mecanum().free_axes[1]))
+    simulated = drive(shortest.desired, robot, plant, 0, settings)
     poses = comparison.relative_path(simulated.true_pose, np.zeros(3))
     actual[comparison.SIMULATED] = comparison.sample_poses(simulated.reading_time - simulated.start, poses, time)
     ordered = {label: actual[label] for label in comparison.ROWS if label in actual}
