@@ -11,6 +11,7 @@ from youbot_dynamics.control.trajectory import read_program
 from youbot_dynamics.errors import ParameterError, ResourceError
 from youbot_dynamics.identification.excitation import base_program
 from youbot_dynamics.resources import config_path, program_path, robot_path
+from youbot_dynamics.robot import assumptions
 from youbot_dynamics.simulation.truth import truth_table
 
 ROBOTS = sorted(path.stem for path in config_path("robots/rosbot_xl.yaml").parent.glob("*.yaml"))
@@ -21,8 +22,11 @@ LEVERS = {
     "mirte_master": 0.225,
     "rosmaster_x3": 0.1645,
     "robotino_2": 0.13,
+    "turtlebot3_burger": 0.08,
+    "create_3": 0.1165,
 }
-OMNI = ["robotino_2"]
+OMNI, DIFFERENTIAL = ["robotino_2"], ["create_3", "turtlebot3_burger"]
+SIZES = dict.fromkeys(OMNI, ("wheel_distance",)) | dict.fromkeys(DIFFERENTIAL, ("track",))
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -38,7 +42,7 @@ def test_a_robot_has_the_lever_that_its_maker_gives(name):
 def test_the_truth_of_a_robot_lies_about_its_own_facts(name):
     robot = yd.load_robot(robot_file=robot_path(name))
     table = {parameter.name: parameter.default for parameter in truth_table(robot_path(name))}
-    for fact in ("wheel_radius", *(("wheel_distance",) if name in OMNI else ("half_length", "half_width"))):
+    for fact in ("wheel_radius", *SIZES.get(name, ("half_length", "half_width"))):
         nominal, low, high = table[f"truth.{fact}"]
         assert low < nominal < high
         assert nominal == getattr(robot.base.geometry, fact)
@@ -97,7 +101,7 @@ def error(run, path: yd.Trajectory) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", [name for name in ROBOTS if name not in DIFFERENTIAL])
 def test_its_twin_is_identified_and_follows_five_times_closer(name, tmp_path):
     file = robot_path(name)
     sheets = yd.load_robot(robot_file=file)
@@ -121,3 +125,60 @@ def test_its_twin_is_identified_and_follows_five_times_closer(name, tmp_path):
     before, after = error(drive(path, sheets, feedback=False), path), error(drive(path, found.applied_to(sheets)), path)
     print(name, 1e3 * before, 1e3 * after, found.applied_to(sheets).base.delay.effective())
     assert np.all(after <= np.maximum(before / 5.0, 2e-3))
+
+
+def differential(name: str, seed: int, tmp_path, duration: float):
+    """A drive of the excitation, what was identified from it, and what is true."""
+    file = robot_path(name)
+    sheets = yd.load_robot(robot_file=file)
+    plant = yd.BaseOnly(yd.load_truth(seed, file), sheets.driver, seed)
+    path = base_program(sheets, duration, 1.0, 0.02).trajectory()
+    run = yd.drive(path, sheets, plant, seed, tracker_settings=yd.TrackerSettings(feedback=False))
+    yd.write_bag(run, sheets, tmp_path / "drive", feedback=False)
+    found = yd.identify([tmp_path / "drive"], sheets, yd.Options())
+    return run, found, true_values(seed, tmp_path / "drive", file)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIAL)
+def test_a_differential_twin_is_identified_and_nothing_is_said_of_sideways_motion(name, tmp_path):
+    run, found, true = differential(name, 3, tmp_path, 40.0)
+    np.testing.assert_array_equal(run.true_twist[:, 1], 0.0)
+    values = found.result.parameters()
+    for fact in ("wheel_radius", "track"):
+        key = f"robot.base.geometry.{fact}"
+        assert values[key] == pytest.approx(true[key], rel=5e-3)
+    for axis in ("x", "yaw"):
+        key = f"robot.base.delay.effective_{axis}"
+        assert values[key] == pytest.approx(true[key], abs=5e-3)
+    names = {finding.name for stage in found.stages for finding in stage.findings}
+    assert not [
+        one for one in names if one.endswith(("_y", "lateral_factor")) and "sensor" not in one or "roller" in one
+    ]
+
+    # Wheels of the identified size end where the base is.
+    geometries = [robot.base.geometry for robot in (found.robot, found.result.applied_to(found.robot))]
+    ends = [geometry.wheels().path(run.wheel_angle)[-1] for geometry in geometries]
+    before, after = (np.linalg.norm((end - run.true_pose[-1])[:2]) for end in ends)
+    assert after < 0.1 * before
+
+
+def test_six_lines_are_a_differential_robot(tmp_path):
+    own = tmp_path / "homemade.yaml"
+    own.write_text(
+        "/**:\n  ros__parameters:\n    robot:\n      robot_id: homemade\n"
+        "      base: {geometry: {wheel_radius: 0.05, track: 0.3}}\n      driver: {wheel_joints: [left, right]}\n"
+    )
+    robot = yd.load_robot(robot_file=own)
+    assert robot.driver.mecanum().twist([2.0, 4.0]).tolist() == pytest.approx([0.15, 0.0, 1.0 / 3.0])
+    assert robot.base.geometry.wheel_names == ("fl", "fr")
+    assumed = assumptions(own, most=99)
+    assert "driver.track 0.3" in assumed
+    assert not [word for word in ("half_", "drive_angles", "rollers", "wheel_distance", "lateral") if word in assumed]
+    own.write_text(own.read_text().replace("[left, right]", "[left, right, rear]"))
+    with pytest.raises(
+        ParameterError, match=r"wheel_joints: got 3 elements; expected 2.*differential base their track"
+    ):
+        yd.load_robot(robot_file=own)
+    own.write_text(own.read_text().replace("track: 0.3", "track: 0.3, wheel_distance: 0.2"))
+    with pytest.raises(ParameterError, match=r"track: got 0\.3 with wheel_distance 0\.2.*leave out the track"):
+        yd.load_robot(robot_file=own)

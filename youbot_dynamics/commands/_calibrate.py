@@ -32,7 +32,8 @@ def calibrate_command(given: argparse.Namespace, ros_arguments: Sequence[str]) -
     errors = dict.fromkeys(("forward", "sideways"), given.distance_error)
     errors["turn"] = math.radians(given.angle_error)
     robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
-    legs, ended = (_recorded(given, robot, errors), 0) if given.bag else _driven(given, errors, ros_arguments)
+    kinds = [kind for kind in errors if kind != "sideways" or robot.base.geometry.mecanum().free_axes[1]]
+    legs, ended = (_recorded(given, robot, errors), 0) if given.bag else _driven(given, kinds, errors, ros_arguments)
     if not legs:
         return ended
     findings = tape_findings(legs, robot)
@@ -40,7 +41,7 @@ def calibrate_command(given: argparse.Namespace, ros_arguments: Sequence[str]) -
     result = Result(robot.robot_id, findings, (_STAGE,), {}, stages, ())
     print_answer(result)
     if ended:
-        announce(f"the drive ended early: these values are of the finished legs, {len(legs)} of 3")
+        announce(f"the drive ended early: these values are of the finished legs, {len(legs)} of {len(kinds)}")
     announce("the radius is the mean of the wheels; youbot identify finds delays and friction in a recorded drive")
     if given.write is not None:
         command = next_bringup(robot_words(given), str(given.write))
@@ -51,7 +52,7 @@ def calibrate_command(given: argparse.Namespace, ros_arguments: Sequence[str]) -
 
 
 def _driven(
-    given: argparse.Namespace, errors: dict[str, float], ros_arguments: Sequence[str]
+    given: argparse.Namespace, kinds: Sequence[str], errors: dict[str, float], ros_arguments: Sequence[str]
 ) -> tuple[list[TapeLeg], int]:
     from youbot_dynamics.nodes.tape_player import drive_legs
 
@@ -59,7 +60,8 @@ def _driven(
         raise ParameterError("--distance", got=f"{given.distance:g} m", expected="0.2 to 10 m")
     if not 1 <= given.turns <= 20:
         raise ParameterError("--turns", got=str(given.turns), expected="1 to 20")
-    plan = (("forward", given.distance), ("sideways", given.distance), ("turn", 2.0 * math.pi * given.turns))
+    turn = 2.0 * math.pi * given.turns
+    plan = [(kind, turn if kind == "turn" else given.distance) for kind in kinds]
     return drive_legs(plan, errors, ros_arguments)
 
 

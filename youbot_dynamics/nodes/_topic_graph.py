@@ -192,13 +192,15 @@ def contradicting_operators(cmd_vel: TopicEndpoints) -> str:
     )
 
 
-def judge_graph(ends: Mapping[str, TopicEndpoints], motor_services: frozenset[str]) -> tuple[DriverFinding, ...]:
+def judge_graph(
+    ends: Mapping[str, TopicEndpoints], motor_services: frozenset[str], stamped: bool = False
+) -> tuple[DriverFinding, ...]:
     """All findings on the graph, from each topic of WATCHED and the nodes that switch motors off."""
     drivers = driver_nodes(ends)
     return (
         _judge_operator(ends),
         _judge_twist(ends["cmd_vel"]),
-        _judge_commands(ends, drivers),
+        _judge_commands(ends, drivers, stamped),
         _judge_joint_states(ends, drivers),
         _judge_delivery(ends),
         _judge_tf(ends[TF], drivers),
@@ -227,7 +229,7 @@ def _judge_twist(topic: TopicEndpoints) -> DriverFinding:
     return _finding(item, _other_type(topic, STAMPED in read), text)
 
 
-def _judge_commands(ends: Mapping[str, TopicEndpoints], drivers: frozenset[str]) -> DriverFinding:
+def _judge_commands(ends: Mapping[str, TopicEndpoints], drivers: frozenset[str], stamped: bool) -> DriverFinding:
     item, topic = "commands to the driver", ends[COMMANDS[0]].name
     subscriptions = {end for name in COMMANDS for end in ends[name].subscriptions if end.node in drivers}
     # A controller of ros2_control publishes nothing by which a driver is known.
@@ -236,9 +238,11 @@ def _judge_commands(ends: Mapping[str, TopicEndpoints], drivers: frozenset[str])
         others = _listed(set().union(*(ends[name].subscriber_nodes() for name in COMMANDS)))
         text = f"no driver listens on {topic}" + (f", only {others}" if others else "")
         return DriverFinding(item, ERROR, text, "start the driver with the remapping -r cmd_vel:=driver/cmd_vel")
-    if any(end.kind == STAMPED for end in subscriptions):
-        text = f"the driver takes TwistStamped on {topic}, and base_controller sends Twist"
-        return DriverFinding(item, ERROR, text, "start a driver, or a relay, that takes Twist")
+    sent, other = ("TwistStamped", "Twist") if stamped else ("Twist", "TwistStamped")
+    if any(end.kind.rsplit("/", 1)[-1] == other for end in subscriptions):
+        text = f"the driver takes {other} on {topic}, and base_controller sends {sent}"
+        remedy = f"set robot.driver.stamped_twist to {str(not stamped).lower()} in the robot file"
+        return DriverFinding(item, ERROR, text, f"start a driver, or a relay, that takes {sent}, or {remedy}")
     return DriverFinding(item, OK, f"taken by {_listed({end.node for end in subscriptions})}")
 
 

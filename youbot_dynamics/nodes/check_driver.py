@@ -126,7 +126,8 @@ class CheckDriver(Node):
             kinds,
             driver,
         )
-        return (*findings, *judge_graph(self._endpoints.endpoints(), self._motor_services()))
+        ends = self._endpoints.endpoints()
+        return (*findings, *judge_graph(ends, self._motor_services(), driver.stamped_twist))
 
     def _motor_services(self) -> frozenset[str]:
         """Nodes that switch motors off, queried anew where their number changed."""
