@@ -14,6 +14,7 @@ from youbot_dynamics.control.trajectory import Program, read_program
 from youbot_dynamics.control.wheel_commands import limit_acceleration
 from youbot_dynamics.errors import ProgramError
 from youbot_dynamics.kinematics import planar
+from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.robot_base import Base
 
@@ -212,3 +213,13 @@ def test_the_advised_time_scale_fits_also_for_a_program_that_is_scaled_already()
         written.scaled(1.05).check(base)
     advised = float(re.search(r"--time-scale ([0-9.]+)", str(refused.value)).group(1))
     written.scaled(advised).check(base)
+
+
+def test_a_program_that_moves_sideways_names_its_line_on_a_base_that_cannot():
+    base = load_robot(robot_file=robot_path("turtlebot3_burger")).base
+    Program("ahead", np.array([[0.01, 0.0, 0.01]] * 3), 0.02).check(base)
+    twists = np.array([[0.01, 0.0, 0.0], [0.01, 0.002, 0.0]])
+    with pytest.raises(
+        ProgramError, match="program aside, line 2: got a motion sideways; expected 0: this base cannot"
+    ):
+        Program("aside", twists, 0.02).check(base)

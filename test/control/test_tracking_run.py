@@ -15,6 +15,8 @@ from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
 from youbot_dynamics.errors import InputError, TrajectoryError
+from youbot_dynamics.resources import robot_path
+from youbot_dynamics.robot import load_robot
 
 PERIOD = 0.02
 PATH = Trajectory([0.0, 2.0], [[0.0, 0.0, 0.0], [0.4, 0.0, 0.0]])
@@ -211,3 +213,22 @@ def test_without_roller_phases_the_base_driver_does_without_the_compiler() -> No
         "assert 'numba' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_base_that_cannot_move_sideways_is_not_corrected_and_other_controllers_are_named() -> None:
+    robot = load_robot(robot_file=robot_path("turtlebot3_burger"))
+
+    def accepts(trajectory: Trajectory, feedback: bool) -> None:
+        run = TrackingRun(robot, TrackerSettings(feedback=feedback), RunSettings())
+        run.take_odometry(10.0, 10.0, np.zeros(3))
+        run.accept(trajectory, run.earliest_start(10.0), 10.0, relative=True)
+
+    with pytest.raises(TrajectoryError, match=r"feedback false, which .*Nav2's regulated pure pursuit or MPPI"):
+        accepts(PATH, feedback=True)
+    accepts(PATH, feedback=False)
+    turn = np.linspace(0.0, 3.0, 31)
+    arc = Trajectory(4.0 * turn, np.column_stack([0.5 * np.sin(turn), 0.5 * (1.0 - np.cos(turn)), turn]))
+    accepts(arc, feedback=False)
+    aside = Trajectory([0.0, 4.0], [[0.0, 0.0, 0.0], [0.3, 0.2, 0.0]])
+    with pytest.raises(TrajectoryError, match=r"got 0\.2 m sideways; expected none.*pure pursuit or MPPI"):
+        accepts(aside, feedback=False)

@@ -19,6 +19,7 @@ from youbot_dynamics.control.wheel_commands import (
     limit_wheels,
     refusal,
 )
+from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot
 
 ROBOT = load_robot()
@@ -331,3 +332,33 @@ def test_age_is_that_of_the_youngest_valid_command() -> None:
     base.offer("operator", (0.0, 0.0, 0.0), 2.0)
     base.offer("operator", (np.nan, 0.0, 0.0), 3.0)
     assert base.age(5.0) == 3.0
+
+
+# A base that cannot move sideways
+
+BURGER = load_robot(robot_file=robot_path("turtlebot3_burger"))
+
+
+def differential() -> WheelCommander:
+    return WheelCommander(BURGER.base.geometry.mecanum(), BURGER.base.limits, TIMEOUT)
+
+
+@given(twist=TWIST)
+@settings(max_examples=50, deadline=None)
+def test_the_sideways_part_of_a_command_never_reaches_fixed_wheels(twist: tuple) -> None:
+    told, alone = differential(), differential()
+    vx, vy, wz = 0.3 * np.array(twist)
+    ahead = run(alone, 0.0, 0.4, "operator", (vx, 0.0, wz))[-1]
+    both = run(told, 0.0, 0.4, "operator", (vx, vy, wz))[-1]
+    np.testing.assert_array_equal(both.wheel_speeds, ahead.wheel_speeds)
+    assert both.twist[1] == 0.0 and both.limited == ahead.limited
+
+
+def test_commands_with_a_sideways_part_are_counted_and_rounding_is_not() -> None:
+    base = differential()
+    for twist in ((0.1, 0.0, 0.2), (0.1, 1e-12, 0.2), (0.1, 0.05, 0.2), (0.0, -0.05, 0.0)):
+        assert base.offer("operator", twist, 0.0) == ""
+    assert base.dropped == 2
+    mecanum = commander()
+    mecanum.offer("operator", (0.1, 0.05, 0.2), 0.0)
+    assert mecanum.dropped == 0

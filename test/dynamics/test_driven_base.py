@@ -17,10 +17,10 @@ from youbot_dynamics.dynamics.driven_base import DrivenBase, write_droop
 from youbot_dynamics.dynamics.mecanum_dynamics import MecanumDynamics, effective_inertia
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.resources import program_path
+from youbot_dynamics.resources import program_path, robot_path
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.simulation.base import BasePlant
-from youbot_dynamics.simulation.truth import BaseTruth
+from youbot_dynamics.simulation.truth import BaseTruth, load_truth
 
 ROBOT = load_robot()
 BASE = ROBOT.base
@@ -262,3 +262,26 @@ def test_a_centre_of_mass_off_the_middle_couples_the_axes(centre, feed, integral
         exact[round(end, 9)] = state[:3]
     wanted = np.array([exact[round(moment, 9)] for moment in moments])
     assert np.abs(base.path(sent, twists, moments) - wanted).max() < 1e-5
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.5])
+def test_a_differential_base_moves_like_its_twin_and_never_sideways(gain: float) -> None:
+    file = robot_path("create_3")
+    robot = load_robot(robot_file=file)
+    truth = load_truth(3, file).with_geometry(robot.base.geometry).without_noise()
+    truth = dataclasses.replace(truth, servo_gain=gain, servo_reset=0.1)
+    times = HOLD * np.arange(400)
+    twists = np.column_stack([0.2 * np.sin(1.1 * times), 0.0 * times, 0.8 * np.sin(0.7 * times)])
+    plant, moments, poses = BasePlant(truth, robot.driver, 1), [], []
+    for k, twist in enumerate(twists):
+        plant.advance(k * HOLD)
+        plant.command_twist(twist)
+        plant.advance((k + 0.7) * HOLD)
+        moments.append(plant.time)
+        poses.append(plant.pose)
+        assert plant.twist[1] == 0.0
+    energy = plant.energy()
+    assert abs(energy.gap) < 1e-6 * energy.work
+    modelled = of_truth(truth).path(times, twists, np.array(moments))
+    assert np.max(np.abs(modelled - poses)) < 1.5e-3
+    assert np.ptp(np.array(poses)[:, 0]) > 0.1 and np.ptp(np.array(poses)[:, 2]) > 0.5

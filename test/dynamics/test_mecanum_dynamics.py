@@ -193,3 +193,23 @@ def test_friction_of_omni_wheels_dissipates_what_each_wheel_and_roller_does() ->
             power += 0.05 * np.tanh(along / 0.04 / WHEEL_SPEED_SCALE) * along / 0.04
             power += 0.2 * np.tanh(across / ROLLER_SPEED_SCALE) * across + 6.0 / 3.0 * at_wheel @ at_wheel
         assert model.dissipation([vx, vy, wz]) == pytest.approx(power, rel=1e-12)
+
+
+# Fixed wheels
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_differential_base_is_body_wheels_and_a_floor_that_holds_it_sideways(seed: int) -> None:
+    """Lagrange's multipliers of rolling and of no sideways slip, for a centre of mass ahead of the axle."""
+    random = np.random.default_rng(seed)
+    base, ahead = MecanumBase.differential(0.033, 0.16), 0.03
+    dynamics = MecanumDynamics(base, 1.0, 0.004, 2e-4, centre_of_mass=(ahead, 0.0))
+    (vx, _, wz), torques = twist = base.motions @ random.normal(size=2), random.normal(size=2)
+    body = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, ahead], [0.0, ahead, 0.004 + ahead**2]])
+    mass = np.zeros((5, 5))
+    mass[:3, :3], mass[3:, 3:] = body, 2e-4 * np.eye(2)
+    joined = np.vstack([np.hstack([base.inverse_matrix, -np.eye(2)]), [[0.0, 1.0, 0.0, 0.0, 0.0]]])
+    force = np.array([wz * wz * ahead, -wz * vx, -wz * vx * ahead, *torques])
+    system = np.block([[mass, joined.T], [joined, np.zeros((3, 3))]])
+    expected = np.linalg.solve(system, np.concatenate([force, np.zeros(3)]))[:3]
+    np.testing.assert_allclose(dynamics.acceleration(twist[0], torques), expected, atol=1e-12 * np.abs(expected).max())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from functools import partial
 
@@ -597,3 +598,28 @@ def test_a_symmetric_base_on_three_omni_wheels_has_one_viscosity_in_all_directio
     apart = estimate_base_friction([told], dataclasses.replace(model, each_wheel=True))
     for wheel in ("fl", "fr", "rl"):
         assert "omni wheels turn unequally" in apart[f"wheel_viscous_{wheel}"].verdict
+
+
+# Fixed wheels
+
+
+def test_a_differential_base_has_friction_of_its_wheels_and_none_of_rollers():
+    file = robot_path("create_3")
+    robot = load_robot(robot_file=file)
+    base, truth = robot.base, load_truth(0, file).with_geometry(robot.base.geometry)
+    truth = dataclasses.replace(truth, wheel_torque_constant=(1.0,) * 4)
+    run = drive(multi_sine(120.0, scale=0.7, axes=(1.0, 0.0, 2.0)), truth, 0, robot)
+    delays, kinematics = np.array(truth.dead_times()) + truth.lag, base.geometry.mecanum()
+    told = wheel_signals(run.stamps, run.positions, run.efforts, (run.command_time, run.twist), delays, kinematics, 0)
+    model = FrictionModel(kinematics, base.mass, base.yaw_inertia, base.wheel_inertia)
+    found = estimate_base_friction([told], model)
+    for name in ("viscous_x", "wheel_coulomb"):
+        low, high = found[name].interval
+        assert found[name].identified, found[name].verdict
+        assert low - 0.5 * (high - low) <= getattr(truth, name) <= high + 0.5 * (high - low), name
+    assert not found["viscous_y"].identified and not found["roller_coulomb"].identified
+    apart = estimate_base_friction([told], dataclasses.replace(model, each_wheel=True))
+    true = {"coulomb": truth.wheel_coulomb, "viscous": truth.viscous_x * base.geometry.wheel_radius**2 / 2.0}
+    for wheel, (kind, value) in itertools.product(("fl", "fr"), true.items()):
+        low, high = apart[f"wheel_{kind}_{wheel}"].interval
+        assert low - 0.5 * (high - low) <= value <= high + 0.5 * (high - low)

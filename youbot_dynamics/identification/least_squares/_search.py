@@ -176,7 +176,8 @@ def search_costly(model: Model, start: Vector, free: Indices, budget: int) -> Se
             trial = model.feasible(trial)
             trial_residual, trial_priors = model.residual(trial), model.priors(trial)[0]
             evaluations += 1
-            misfit = float(trial_residual @ trial_residual)
+            with np.errstate(over="ignore"):  # a trial may be far beyond what a light robot can stand: it is no better
+                misfit = float(trial_residual @ trial_residual)
             decrease = about.misfit - misfit - about.noise * float(trial_priors @ trial_priors)
             if decrease > 0.0 or not fresh:
                 break
