@@ -525,3 +525,27 @@ def test_a_robot_that_is_none_of_the_urdf_gets_no_whole_model(tmp_path: Path) ->
     assert not (tmp_path / "exports" / "youbot.xml").exists()
     export_all(tmp_path, result_of({"robot.base.delay.dead_time_x": 0.09}, ()), ROBOT, {}, identified_mjcf)
     assert not (tmp_path / "exports" / "youbot.xml").exists()
+
+
+def test_a_differential_base_has_the_parameters_of_its_controller_and_none_sideways(tmp_path: Path) -> None:
+    robot = load_robot(robot_file=robot_path("turtlebot3_burger"))
+    size = {"wheel_radius": 0.0325, "track": 0.158, "wheel_radius_error_fl": 0.004, "wheel_radius_error_fr": -0.004}
+    found = {f"robot.base.geometry.{name}": value for name, value in size.items()}
+    found |= {"robot.base.delay.dead_time_x": 0.12, "robot.base.delay.dead_time_yaw": 0.2}
+    names = {path.name for path in export_all(tmp_path, result_of(found, ()), robot, {})}
+    assert names == {"diff_drive_controller.yaml", "nav2.yaml", "nav2_velocity_smoother.yaml"}
+    read = read_parameters(tmp_path / "exports" / "diff_drive_controller.yaml", "diff_drive_controller")
+    assert read == pytest.approx(
+        {
+            "wheel_radius": 0.0325,
+            "wheel_separation": 0.158,
+            "wheel_separation_multiplier": 1.0,
+            "left_wheel_radius_multiplier": 1.004,
+            "right_wheel_radius_multiplier": 0.996,
+        }
+    )
+    delays = read_parameters(tmp_path / "exports" / "nav2.yaml", "controller_server")
+    assert delays == {"FollowPath.model_delay_vx": 0.12, "FollowPath.model_delay_wz": 0.2}
+    limits = read_parameters(tmp_path / "exports" / "nav2_velocity_smoother.yaml", "velocity_smoother")
+    fastest = 6.667 * 0.0325 * np.array([0.996, 0.996 * 2.0 / 0.158])
+    assert limits["max_velocity"] == pytest.approx((fastest[0], 0.0, fastest[1]))

@@ -120,6 +120,7 @@ def _parameter_files(
             "/**/mecanum_drive_controller",
             *_mecanum_controller(result, robot, limits, twist_error),
         ),
+        "diff_drive_controller.yaml": ("/**/diff_drive_controller", *_diff_drive_controller(result, robot)),
         "nav2.yaml": (
             "/**/controller_server",
             _nav2_parameters(result),
@@ -231,6 +232,24 @@ def _mecanum_controller(
     return values, comments
 
 
+def _diff_drive_controller(result: Result, robot: Robot) -> tuple[dict[str, Value], list[str]]:
+    """Kinematics for diff_drive_controller of ros2_control, and what to know about them; for a differential base only.
+
+    Source: ros2_controllers, diff_drive_controller/src/diff_drive_controller_parameter.yaml.
+    """
+    identified, better = result.parameters_of(_GEOMETRY), result.applied_to(robot)
+    if "wheel_radius" not in identified or robot.base.geometry.track == 0.0:
+        return {}, []
+    radius = _mean_radius(better)
+    values: dict[str, Value] = {"wheel_radius": radius}
+    if "track" in identified:
+        values |= {"wheel_separation": better.base.geometry.track, "wheel_separation_multiplier": 1.0}
+    if "wheel_radius_error_{wheel}" in identified:
+        sides = zip(("left", "right"), (better.base.geometry.mecanum().radii / radius).tolist(), strict=True)
+        values |= {f"{side}_wheel_radius_multiplier": ratio for side, ratio in sides}
+    return values, ["Load it after your own parameters of the controller; rename the node if needed."]
+
+
 def _smoother(
     speeds: Mapping[str, float], accelerations: Mapping[str, float], robot: Robot
 ) -> tuple[dict[str, Value], list[str]]:
@@ -245,14 +264,14 @@ def _smoother(
     speeds, accelerations = ({**none, **known} if known else known for known in (speeds, accelerations))
     if set(speeds) == set(_AXES):
         most = tuple(speeds[axis] for axis in _AXES)
-        values |= {"max_velocity": most, "min_velocity": tuple(-limit for limit in most)}
+        values |= {"max_velocity": most, "min_velocity": tuple(0.0 - limit for limit in most)}
         comments.append(
             f"Speed of each axis alone [m/s, m/s, rad/s]: reached by the drive, or at {robot.base.limits.wheel_speed:g}"
             " rad/s of the wheels; together they need more."
         )
     if set(accelerations) == set(_AXES):
         most = tuple(accelerations[axis] for axis in _AXES)
-        values |= {"max_accel": most, "max_decel": tuple(-limit for limit in most)}
+        values |= {"max_accel": most, "max_decel": tuple(0.0 - limit for limit in most)}
     else:
         comments.append(
             f"{_NO_ACCELERATIONS} Set max_accel and max_decel: by default the smoother allows no sideways acceleration."
