@@ -185,7 +185,7 @@ class BaseTruth:
                 "rollers a wheel", got=f"{self.rollers:g}", expected=f"0, or a whole number from {FEWEST_ROLLERS} on"
             )
         if self.rollers != 0.0 and self.wheel_distance + self.track > 0.0:
-            got = f"{self.rollers:g} of omni or fixed wheels"
+            got = f"{self.rollers:g} of omni wheels or ones without rollers"
             raise ModelError("rollers a wheel", got=got, expected="0: smooth wheels")
 
     def dead_times(self) -> tuple[float, float, float]:

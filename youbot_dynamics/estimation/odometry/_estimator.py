@@ -181,9 +181,8 @@ class BaseEstimator:
     ) -> None:
         wheels = robot.base.geometry.wheels()
         if find_phases and not wheels.base.all_forward:
-            raise ModelError(
-                "find_roller_phases", got="true on omni wheels", expected="false: they have no roller phases"
-            )
+            got = "true on omni wheels or ones without rollers"
+            raise ModelError("find_roller_phases", got=got, expected="false: they have no roller phases")
         self.odometry = Odometry(robot, odometry or OdometrySettings(), wheels, slip)
         fastest = robot.base.limits.wheel_speed * float(np.abs(wheels.base.forward_matrix[2]).sum())
         self.gyro = GyroYaw(gyro or GyroSettings(), _TURNS * fastest)
