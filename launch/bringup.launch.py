@@ -41,7 +41,6 @@ from youbot_dynamics.bringup_plan import (
     network,
     plan,
     reach,
-    without_feedback,
 )
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.nodes.local_socket import BACK, LOST, check_folder, notify
@@ -81,8 +80,7 @@ def start(context):
     nodes, ended = [], []
     prefix = FOLLOW_LAUNCH if follow else None
     nodes += [node(process, nodes, ended, prefix, options.robot, options.namespace) for process in processes]
-    remarks = assumed_by(options), left_out(processes, options), without_feedback(options)
-    remarks = *remarks, reach(options.robot, os.environ)
+    remarks = assumed_by(options), left_out(processes, options), reach(options.robot, os.environ)
     return [*(LogInfo(msg=remark) for remark in remarks if remark), *gazebo, *nodes]
 
 

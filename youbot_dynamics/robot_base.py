@@ -153,6 +153,11 @@ class BaseGeometry:
         return WHEELS[: len(self.drive_angles)]
 
     @property
+    def moves_sideways(self) -> bool:
+        """Whether the base can: all but one on wheels without rollers."""
+        return self.track == 0.0
+
+    @property
     def wheel_radius_errors(self) -> NDArray[np.float64]:
         """Radii (n,) of the wheels over the common one, less 1."""
         return np.array([getattr(self, f"wheel_radius_error_{wheel}") for wheel in self.wheel_names])

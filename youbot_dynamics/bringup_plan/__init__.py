@@ -28,7 +28,6 @@ from youbot_dynamics.bringup_plan._plan import (
     plan,
     reach,
     ros_arguments,
-    without_feedback,
 )
 
 __all__ = [
@@ -48,7 +47,6 @@ __all__ = [
     "existing_file",
     "identify_command",
     "left_out",
-    "without_feedback",
     "needed_program",
     "network",
     "new_folder",

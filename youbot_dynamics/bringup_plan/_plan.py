@@ -36,16 +36,7 @@ from youbot_dynamics.identification.stages import STAGES, chosen_stages
 from youbot_dynamics.parameter_file import format_value
 from youbot_dynamics.parameters import is_unknown
 from youbot_dynamics.resources import config_path, robot_path, urdf_path
-from youbot_dynamics.robot import (
-    ARM_FACTS,
-    PREFIX,
-    ResultFiles,
-    Robot,
-    assumptions,
-    load_robot,
-    open_facts,
-    values_of,
-)
+from youbot_dynamics.robot import ARM_FACTS, PREFIX, ResultFiles, assumptions, load_robot, open_facts, values_of
 
 _RANGE, _DOMAIN = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"
 
@@ -314,7 +305,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     robot = robot_path(given.robot_file)
     own_common = common + robot_arguments(robot, own, results)
     facts = load_robot(results, own, robot)
-    fixed = None if _tracks(facts) else config_path("fixed_wheels.yaml")
+    fixed = None if facts.base.geometry.moves_sideways else config_path("fixed_wheels.yaml")
     files = config_path("youbot.yaml"), fixed, robot, gazebo, *results, own
     nodes = _Nodes(own_common, files, own, given.frame_prefix, robot)
     if facts.arm.urdf != load_robot().arm.urdf:  # else each node would resolve a relative path by itself
@@ -324,9 +315,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
         got, remedy = "an arm alone", "ros2 run youbot_dynamics arm_ekf with its parameters: docs/interface.md"
         raise ParameterError(f"robot file {robot}", got=got, expected="a robot with a base", remedy=remedy)
 
-    processes = []
-    if given.robot in _PLANTS:
-        processes.append(_mock(nodes, given, sim_time))
+    processes = [_mock(nodes, given, sim_time)] if given.robot in _PLANTS else []
     if given.driver == "start":
         processes.append(driver_process(common, facts.has_arm, own))
     if given.passive:
@@ -349,22 +338,14 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
 
 
 def left_out(processes: tuple[Process, ...], options: BringupOptions) -> str:
-    """One line about what the plan leaves out since it is not installed; empty where it is nothing."""
+    """One line about what the plan leaves out: what is not installed, or feedback; empty where it is nothing."""
+    if not load_robot(robot_file=robot_path(options.robot_file)).base.geometry.moves_sideways:
+        return "without feedback, since this base cannot move sideways: follow paths by Nav2's pure pursuit or MPPI"
     if not _describes(options) or any(process.executable == STATE_PUBLISHER for process in processes):
         return ""
     return (
         f"{STATE_PUBLISHER} is not installed: no robot_description and no tf of the links "
         "(sudo apt install ros-jazzy-robot-state-publisher; or leave it out with description false)"
-    )
-
-
-def without_feedback(options: BringupOptions) -> str:
-    """One line about a base whose trajectories are driven without feedback; empty where it is nothing."""
-    if _tracks(load_robot(existing_results(options.result_file), None, robot_path(options.robot_file))):
-        return ""
-    return (
-        "this base cannot move sideways: trajectory_tracker drives programs without feedback; to follow a path, use "
-        "Nav2's regulated pure pursuit or MPPI"
     )
 
 
@@ -391,11 +372,6 @@ def _mock(nodes: _Nodes, given: BringupOptions, sim_time: bool) -> Process:
     files = (config_path("youbot.yaml"), truth_file, nodes.robot_file, nodes.own_file)
     of_mock = replace(nodes, files=files).of(*more, frames=True)
     return Process("mock_youbot", ("mock_youbot",), of_mock)
-
-
-def _tracks(facts: Robot) -> bool:
-    """Whether trajectory_tracker can correct where the base is: it must be able to move sideways."""
-    return bool(facts.base.geometry.mecanum().free_axes[1])
 
 
 def _driving(nodes: _Nodes, given: BringupOptions) -> list[Process]:

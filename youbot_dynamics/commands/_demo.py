@@ -65,7 +65,7 @@ def demo(out: Path, seed: int, robot_file: Path | None = None) -> int:
     """
     began = time.monotonic()
     robot = load_robot(robot_file=robot_file)
-    if not robot.base.geometry.mecanum().free_axes[1]:
+    if not robot.base.geometry.moves_sideways:
         got, expected = f"{robot.robot_id}, which cannot move sideways", "a base that can: the demo's programs do it"
         remedy = "use bringup --robot mock, record, play excitation and identify"
         raise ParameterError(f"--robot-file {robot_file}", got=got, expected=expected, remedy=remedy)

@@ -20,7 +20,6 @@ from youbot_dynamics.bringup_plan import (
     network,
     plan,
     reach,
-    without_feedback,
 )
 from youbot_dynamics.commands._terminal import announce
 from youbot_dynamics.errors import ParameterError
@@ -45,8 +44,7 @@ def bringup(options: BringupOptions) -> int:
         check_folder()
     if options.robot == "mujoco":
         engine()  # checks that MuJoCo is installed, recent enough and finds OpenGL
-    remarks = assumed_by(options), left_out(processes, options), without_feedback(options)
-    for remark in (*remarks, reach(options.robot, os.environ)):
+    for remark in (assumed_by(options), left_out(processes, options), reach(options.robot, os.environ)):
         if remark:
             announce(remark)
     environment = {**os.environ, **network(options.robot, os.environ)}

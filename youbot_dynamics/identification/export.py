@@ -163,22 +163,13 @@ def _reached(result: Result, limit: Row) -> dict[str, float]:
 
 def _limits_of_wheels(result: Result, robot: Robot) -> dict[str, float]:
     """Axis -> its speed at the largest one of the wheels, with identified geometry."""
-    identified, better = result.parameters_of(_GEOMETRY), result.applied_to(robot)
+    identified, base = result.parameters_of(_GEOMETRY), result.applied_to(robot).base.geometry.mecanum()
     if "wheel_radius" not in identified:
         return {}
-    base = better.base.geometry.mecanum()
-    if not base.all_forward:
-        turns = {"wheel_distance", "track"} & set(identified)
-        rows = np.where(base.free_axes, np.max(np.abs(base.inverse_matrix), axis=0), np.inf)
-        fastest = (robot.base.limits.wheel_speed / rows).tolist()
-        return dict(zip(_AXES if turns else _AXES[:2], fastest, strict=False))
-    rim = robot.base.limits.wheel_speed * _mean_radius(better)
-    limits = {"linear.x": rim}
-    if "lateral_factor" in identified:
-        limits["linear.y"] = rim * better.base.geometry.lateral_factor
-    if "half_length" in identified:  # with half_width the pair that has the identified lever
-        limits["angular.z"] = rim / _lever(better)
-    return limits
+    sideways = bool(base.free_axes[1]) and ("lateral_factor" in identified or not base.all_forward)
+    known = True, sideways, any(name in identified for name in ("half_length", "wheel_distance", "track"))
+    rows = zip(_AXES, np.max(np.abs(base.inverse_matrix), axis=0).tolist(), known, strict=True)
+    return {axis: robot.base.limits.wheel_speed / row for axis, row, told in rows if told}
 
 
 def _mecanum_controller(
@@ -203,10 +194,10 @@ def _mecanum_controller(
         comments.append("The sum of the half lengths is left out: the lever of turns was not identified.")
     if "lateral_factor" in identified:
         factor = better.base.geometry.lateral_factor
-        comments.append(
-            f"The controller has no lateral factor: the base moves sideways at {factor:.4g} of the commanded"
-        )
-        comments.append("speed, and of the speed in its odometry. Divide sideways commands by it.")
+        comments += [
+            f"The controller has no lateral factor: the base moves sideways at {factor:.4g} of the commanded",
+            "speed, and of the speed in its odometry. Divide sideways commands by it.",
+        ]
     for axis, limit in limits.items():
         values |= {f"{axis}.max_velocity": limit, f"{axis}.min_velocity": -limit}
     comments.append("Speed limits need version 6.8, or one of Jazzy or Kilted of mid-2026; older ones ignore them.")
@@ -219,11 +210,11 @@ def _mecanum_controller(
         rounding = robot.driver.velocity_quantum**2 / 12.0 * np.sum(forward**2, axis=1)
         x, y, yaw = (twist_error**2 + rounding).tolist()
         values["twist_covariance_diagonal"] = (x, y, _FLAT, _FLAT, _FLAT, yaw)
-        comments.append(
-            "Covariance of the twist: RMS errors of odometry over 2 s against the recorded poses, their noise"
-        )
-        comments.append("included, and the rounding of the wheel speeds that the driver reports.")
-        comments.append("robot_localization reads it from the odometry message: let it fuse the twist.")
+        comments += [
+            "Covariance of the twist: RMS errors of odometry over 2 s against the recorded poses, their noise",
+            "included, and the rounding of the wheel speeds that the driver reports.",
+            "robot_localization reads it from the odometry message: let it fuse the twist.",
+        ]
     else:
         comments.append("Covariance of the twist is left out: no recorded poses show the error of the odometry.")
     comments.append(
@@ -240,13 +231,12 @@ def _diff_drive_controller(result: Result, robot: Robot) -> tuple[dict[str, Valu
     identified, better = result.parameters_of(_GEOMETRY), result.applied_to(robot)
     if "wheel_radius" not in identified or robot.base.geometry.track == 0.0:
         return {}, []
-    radius = _mean_radius(better)
-    values: dict[str, Value] = {"wheel_radius": radius}
+    values: dict[str, Value] = {"wheel_radius": (radius := _mean_radius(better))}
     if "track" in identified:
         values |= {"wheel_separation": better.base.geometry.track, "wheel_separation_multiplier": 1.0}
     if "wheel_radius_error_{wheel}" in identified:
-        sides = zip(("left", "right"), (better.base.geometry.mecanum().radii / radius).tolist(), strict=True)
-        values |= {f"{side}_wheel_radius_multiplier": ratio for side, ratio in sides}
+        left, right = (better.base.geometry.mecanum().radii / radius).tolist()
+        values |= {"left_wheel_radius_multiplier": left, "right_wheel_radius_multiplier": right}
     return values, ["Load it after your own parameters of the controller; rename the node if needed."]
 
 
@@ -259,8 +249,7 @@ def _smoother(
     """
     values: dict[str, Value] = {}
     comments = []
-    barred = zip(_AXES, ~robot.base.geometry.mecanum().free_axes, strict=True)
-    none = {axis: 0.0 for axis, cannot in barred if cannot}
+    none = {} if robot.base.geometry.moves_sideways else {"linear.y": 0.0}
     speeds, accelerations = ({**none, **known} if known else known for known in (speeds, accelerations))
     if set(speeds) == set(_AXES):
         most = tuple(speeds[axis] for axis in _AXES)

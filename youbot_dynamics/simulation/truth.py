@@ -32,6 +32,7 @@ _OF_JOINTS = -1  # length of a list of one number for each joint of the arm
 _FACTS = "chosen: spread about the values of docs/robot_facts.md"
 _FILTER = "chosen: filter of a speed counted in ticks per ms"
 _EVEN = "chosen: every phase is equally likely"
+_MECANUM = "chosen: the youBot has mecanum wheels"
 _UNREPORTED = "chosen: the youBot reports none"
 # Drawn evenly in the logarithm: what has not been measured, within powers of ten.
 _LOGARITHMIC = ("sliding_travel", "servo_gain", "servo_reset")
@@ -168,13 +169,10 @@ class BaseTruth:
         "Distance of omni wheels from the middle; 0 for mecanum wheels in a rectangle.",
         "m",
         (0.0, 1.0),
-        "chosen: the youBot has mecanum wheels",
+        _MECANUM,
     )
     track: float = _drawn(
-        "Distance between the two wheels of a differential base; 0 for others.",
-        "m",
-        (0.0, 2.0),
-        "chosen: the youBot has mecanum wheels",
+        "Distance between the two wheels of a differential base; 0 for others.", "m", (0.0, 2.0), _MECANUM
     )
     drive_angles: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)  # of the wheels [rad], as the facts of the robot say
 
@@ -214,14 +212,14 @@ class BaseTruth:
         """
         radii = self.wheel_radii()
         wheels = dict(zip(WHEELS, radii.tolist(), strict=False))
-        sizes = {name: size for name in ("wheel_distance", "track") if (size := getattr(self, name)) > 0.0}
+        sizes = {"wheel_distance": self.wheel_distance, "track": self.track}
         mean, response, geometry = float(np.mean(radii)), "robot.base.response", "robot.base.geometry"
         axes = zip(("x", "y", "yaw"), self.dead_times(), strict=True)
         return {
             f"{geometry}.wheel_radius": mean,
             **{f"{geometry}.wheel_radius_error_{wheel}": radius / mean - 1.0 for wheel, radius in wheels.items()},
             **{f"base.geometry.wheel_radius_{wheel}": radius for wheel, radius in wheels.items()},
-            **({f"{geometry}.{name}": size for name, size in sizes.items()} or self._rectangle(geometry)),
+            **({f"{geometry}.{name}": one for name, one in sizes.items() if one} or self._rectangle(geometry)),
             **{f"{response}.dead_time_{axis}": dead_time for axis, dead_time in axes},
             **({} if self.servo_gain else {f"{response}.lag": self.lag}),
         }
@@ -444,8 +442,8 @@ def load_truth(seed: int, path: Path | None = None) -> BaseTruth:
     """
     given = {} if path is None else read_parameters(path, "")
     robot = None if path is None else other_robot(path)
-    assumed = (0.0,) * len(WHEELS) if robot is None else robot.base.geometry.drive_angles
-    angles = given.get(f"{PREFIX}.base.geometry.drive_angles", assumed)
+    named = given.get(f"{PREFIX}.base.geometry.drive_angles", (0.0,) * len(WHEELS))
+    angles = named if robot is None else robot.base.geometry.drive_angles
     return draw_truth(_defaults(path), seed, angles, own_stream(path))  # type: ignore[arg-type]
 
 

@@ -89,4 +89,4 @@ def geometry_findings(calibration: Calibration, geometry: BaseGeometry, samples:
         if estimate.name != RADIUS and not (sizes and estimate.name == LEVER):
             row = FINDINGS.row(estimate.name)
             findings.append(Finding(row, estimate, samples, listed=row.optional and not radii_identified))
-    return [finding for finding in findings if geometry.track == 0.0 or not finding.row.of_sideways]
+    return [finding for finding in findings if geometry.moves_sideways or not finding.row.of_sideways]

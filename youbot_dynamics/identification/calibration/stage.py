@@ -70,7 +70,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     if own:
         findings = [finding.refused(_OWN_POSES) for finding in findings]
     if isinstance(fitted.phases, str):
-        notes += [f"roller phases: {fitted.phases}"] if geometry.track == 0.0 else []
+        notes += [f"roller phases: {fitted.phases}"] if geometry.moves_sideways else []
     else:
         phases = _roller_findings(fitted.phases, len(used[-1].wheel_time))
         findings += [finding.refused(_OWN_POSES) for finding in phases] if own else phases

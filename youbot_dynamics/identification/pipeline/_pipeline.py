@@ -300,7 +300,7 @@ def _finish(
     left_out = tuple(
         f"{Path(data.path).name} left out: {data.lacking[name]}" for data in extracts if name in data.lacking
     )
-    sideways = bool(robot.base.geometry.mecanum().free_axes[1])
+    sideways = robot.base.geometry.moves_sideways
     findings = tuple(finding for finding in result.findings if sideways or not finding.row.of_sideways)
     return replace(result, findings=within_ranges(findings), notes=(*result.notes, *left_out))
 
@@ -399,7 +399,7 @@ def compare(name: str, drives: Sequence[RecordedPath], robot: Robot) -> PathComp
         if path.label == comparison.OPEN_LOOP:
             actual[comparison.RESTORED] = path.restored(robot.base.delay.effective())[: len(time)]
     plant = BaseOnly(identified_model(robot), robot.driver, seed=0)
-    settings = TrackerSettings(feedback=bool(robot.base.geometry.mecanum().free_axes[1]))
+    settings = TrackerSettings(feedback=robot.base.geometry.moves_sideways)
     simulated = drive(shortest.desired, robot, plant, 0, settings)
     poses = comparison.relative_path(simulated.true_pose, np.zeros(3))
     actual[comparison.SIMULATED] = comparison.sample_poses(simulated.reading_time - simulated.start, poses, time)

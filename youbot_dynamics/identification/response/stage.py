@@ -103,8 +103,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     valid = f"twists of up to {fastest[0]:.3g} m/s, {fastest[1]:.3g} m/s, {fastest[2]:.3g} rad/s"
     own, delays = np.sqrt(np.nansum([part.left_out for part in parts], axis=0))
     worse = response.usable and own > delays
-    free = zip(_AXES, robot.base.geometry.mecanum().free_axes.tolist(), strict=True)
-    axes = [axis for (axis, _), moves in free if moves]
+    axes = [axis for axis, _ in _AXES if axis != "y" or robot.base.geometry.moves_sideways]
     dead_times = {axis: response[f"dead_time_{axis}"].value for axis in axes} if response.usable else {}
     unknown = [axis for axis, value in dead_times.items() if not value > 0.0]  # then BaseResponse.known is false
     instead = "the configured response or, without one, the effective delays are used instead"
