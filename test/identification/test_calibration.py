@@ -58,6 +58,8 @@ from youbot_dynamics.recording.message_types import (
     odometry_cdr,
     pose_stamped_cdr,
 )
+from youbot_dynamics.resources import robot_path
+from youbot_dynamics.robot import load_robot
 from youbot_dynamics.robot_base import WHEELS
 from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.truth import load_truth
@@ -184,8 +186,8 @@ def test_a_drive_beyond_the_hour_keeps_out_no_shorter_one(monkeypatch):
 def test_the_result_names_what_a_relaunch_reads_and_what_stands_beside(of_run):
     geometry = ROBOT.base.geometry
     named = named_estimates(of_run, geometry)
-    of_omni = ("wheel_distance", "drive_angles")
-    items = [item.name for item in dataclasses.fields(geometry) if not item.name.startswith(("roller", *of_omni))]
+    of_others = ("wheel_distance", "drive_angles", "track")
+    items = [item.name for item in dataclasses.fields(geometry) if not item.name.startswith(("roller", *of_others))]
     known = {f"robot.base.geometry.{name}" for name in items}
     assert {name for name in named if name.startswith("robot.")} == known
     length, width = (named[f"robot.base.geometry.half_{way}"] for way in ("length", "width"))
@@ -341,6 +343,22 @@ def test_a_base_on_omni_wheels_is_found_again_and_has_no_lateral_factor(count: i
     np.testing.assert_allclose(found.base.positions, true.positions, atol=1e-6)
     found = calibrate_with_rollers([rolled(true, multi_sine(60.0), np.zeros(3))], RollingWheels(configured, 8.0, 0.03))
     assert found.phases == NO_PHASES
+
+
+def test_a_differential_base_is_found_again_with_the_place_of_its_sensor():
+    configured = MecanumBase.differential(0.033, 0.16)
+    true, sensor = MecanumBase.differential(0.0325, 0.164, (0.003, -0.003)), np.array([-0.03, 0.02, 2.5])
+    found = calibrate([rolled(true, multi_sine(60.0, axes=(1, 0, 1)), sensor)], configured)
+    assert [one.name for one in found.estimates if not one.identified] == ["lateral_factor"]
+    np.testing.assert_allclose(found.base.radii, true.radii, rtol=3e-5)
+    np.testing.assert_allclose(found.base.positions, true.positions, atol=1e-6)
+    np.testing.assert_allclose(found.sensor, sensor, atol=1e-5)
+    facts = load_robot(robot_file=robot_path("turtlebot3_burger")).base.geometry
+    named = named_estimates(found, facts)
+    assert named["robot.base.geometry.track"].value == pytest.approx(0.164, rel=1e-5)
+    low, high = named["robot.base.geometry.track"].interval
+    assert low < 0.164 < high
+    assert not [name for name in named if "lateral" in name or "half_" in name or "lever" in name]
 
 
 def test_sideways_alone_tells_of_omni_wheels_only_their_mean_radius():

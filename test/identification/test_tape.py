@@ -20,6 +20,7 @@ from youbot_dynamics.identification.calibration import (
     read_turn,
     recorded_legs,
     standstill,
+    tape_findings,
     tape_program,
 )
 from youbot_dynamics.identification.calibration._tape import FORWARD, SIDEWAYS, TURN
@@ -104,6 +105,16 @@ def test_omni_wheels_need_no_leg_forward_and_have_no_lateral_factor():
     assert found["wheel_radius"].value == pytest.approx(0.0407, rel=1e-9)
     assert found["lever"].value == pytest.approx(0.133, rel=1e-9)
     assert "omni wheels have none" in found["lateral_factor"].verdict
+
+
+def test_a_differential_base_needs_a_leg_forward_and_turns_and_none_sideways():
+    robot, true = load_robot(robot_file=robot_path("turtlebot3_burger")), MecanumBase.differential(0.0325, 0.164)
+    found = {one.name: one for one in tape_findings([leg(FORWARD, true), leg(TURN, true)], robot)}
+    assert found["robot.base.geometry.wheel_radius"].estimate.value == pytest.approx(0.0325, rel=1e-9)
+    assert found["robot.base.geometry.track"].estimate.value == pytest.approx(0.164, rel=1e-9)
+    assert all(one.identified for one in found.values()) and len(found) == 2
+    with pytest.raises(InputError, match="leg 1: .* expected a straight motion sideways"):
+        tape_findings([leg(SIDEWAYS, true)], robot)
 
 
 def test_an_error_of_a_reading_shows_in_the_interval():
