@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -22,6 +23,7 @@ from youbot_dynamics.bringup_plan import (
     reach,
 )
 from youbot_dynamics.errors import IdentificationError, ParameterError, ResourceError
+from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.resources import config_path, urdf_path
 
 
@@ -424,3 +426,15 @@ def test_real_robot_keeps_the_network_it_is_given_and_says_who_can_command_it():
     assert "LOCALHOST, ROS_DOMAIN_ID 7:" in reach(
         "real", {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_DOMAIN_ID": "7"}
     )
+
+
+def test_the_tracker_of_a_base_that_cannot_move_sideways_has_no_feedback_and_that_is_said():
+    options = BringupOptions(robot="mock", robot_file="create_3")
+    process = by_name(robot="mock", robot_file="create_3")["odometry"]
+    assert "trajectory_tracker" in process.node_names
+    given = [read_parameters(Path(file), "trajectory_tracker") for file in files(process)]
+    assert {"feedback": False} in given
+    assert left_out(plan(options), options) == (
+        "without feedback, since this base cannot move sideways: follow paths by Nav2's pure pursuit or MPPI"
+    )
+    assert not left_out(plan(BringupOptions()), BringupOptions(robot="mock", robot_file="rosbot_xl"))

@@ -264,6 +264,17 @@ def test_a_centre_of_mass_off_the_middle_couples_the_axes(centre, feed, integral
     assert np.abs(base.path(sent, twists, moments) - wanted).max() < 1e-5
 
 
+def test_the_response_of_a_base_that_cannot_move_sideways_needs_no_dead_time_there() -> None:
+    base = load_robot(robot_file=robot_path("turtlebot3_burger")).base
+    known = dataclasses.replace(base.response, dead_time_x=0.1, dead_time_yaw=0.2, lag=0.02, rate=20.0)
+    assert known.known and not base.response.known
+    assert not dataclasses.replace(known, dead_time_yaw=0.0).known
+    driven = dataclasses.replace(base, response=known).driven()
+    path = driven.path([0.0], [[0.1, 0.0, 0.5]], [1.0])
+    assert driven.dead_times.tolist() == [0.1, 0.0, 0.2]
+    np.testing.assert_allclose(path[0, 2], 0.5 * 0.78, atol=0.02)
+
+
 @pytest.mark.parametrize("gain", [0.0, 0.5])
 def test_a_differential_base_moves_like_its_twin_and_never_sideways(gain: float) -> None:
     file = robot_path("create_3")

@@ -339,7 +339,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
 
 def left_out(processes: tuple[Process, ...], options: BringupOptions) -> str:
     """One line about what the plan leaves out: what is not installed, or feedback; empty where it is nothing."""
-    if not load_robot(robot_file=robot_path(options.robot_file)).base.geometry.moves_sideways:
+    if not load_robot(None, options.params_file or None, robot_path(options.robot_file)).base.geometry.moves_sideways:
         return "without feedback, since this base cannot move sideways: follow paths by Nav2's pure pursuit or MPPI"
     if not _describes(options) or any(process.executable == STATE_PUBLISHER for process in processes):
         return ""
