@@ -1,0 +1,332 @@
+"""Calibrate the wheels of a base over whole drives: by where the base ends up, not by its motion over some seconds.
+
+Odometry that starts at a pose G leads the tracked body at S on the base over the way Z = G o O(wheels) o S. For each
+drive G is fitted; left are errors e in position and yaw, with one standard deviation each, found from the data. Slip
+adds up along the way, so the errors of one drive belong together: a drive counts once, however many poses it has, and
+what the drives say differently is the error of the result (the jackknife over drives). A wheel whose radius no drive
+shows stays near the mean of the others. `calibrate` uses windows of some seconds and finds clocks and filters too.
+
+Source: systems 29-31, 34; Martinelli 2002 for slip that adds up; Efron 1982 for the jackknife.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.special import fdtri
+
+from youbot_dynamics.arrays import Vector, read_only
+from youbot_dynamics.errors import IdentificationError, InputError
+from youbot_dynamics.identification.calibration._fit import LATERAL_FACTOR, LEVER, RADIUS, RADIUS_ERROR
+from youbot_dynamics.identification.calibration._model import Guess, lever, odometry
+from youbot_dynamics.identification.calibration._poses import CalibrationSignals
+from youbot_dynamics.identification.calibration._weights import UNEQUAL
+from youbot_dynamics.identification.least_squares import (
+    CONFIDENCE,
+    NORMAL,
+    ByName,
+    Estimate,
+    Kind,
+    Unknown,
+    judge,
+    student,
+)
+from youbot_dynamics.kinematics import planar
+from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.kinematics.tricycle import Tricycle
+from youbot_dynamics.robot_base import WHEELS
+
+Wheels: TypeAlias = MecanumBase | Tricycle
+
+_STEP = 0.5  # [s] between the poses that are compared
+_FEWEST_DRIVES = 4  # fewer are cut into parts
+_PARTS = 6  # at least, where drives are cut
+_FEWEST_POSES = 8  # compared in a drive
+_LEAST_WAY = 0.5  # [m] way of the wheels in a drive
+_ROUNDS = 4  # of weights
+_FIRST_SCALES = 0.02, 0.1  # [m, rad]
+_USEFUL, _EQUAL = 0.05, 0.005  # largest useful half-width of a size, as its share; of a radius error
+_PLACE, _ANGLE = 0.01, 0.02  # [m, rad] useful half-width of the place of the tracked body
+_LIKELY = 0.2  # standard deviation of sizes over the configured ones, in logarithms: where no drive shows them
+# Chosen: standard deviation between kinds of motion of what a size seems to be: circles and squares of one day, driven
+# by four robots of the benchmark OptiOdom, differ by up to 0.7 % (fixed wheels) and 1.4 % (rollers).
+_KINDS = 0.004
+_NEAR = 0.1, 0.1, 0.05  # [m, m, rad] of the place of the tracked body
+
+
+class Drift(NamedTuple):
+    """What odometry does on a drive that was not fitted: the way of the wheels counts turns on the spot too."""
+
+    position: float  # root mean square error at the end of a drive, over its way [1]
+    yaw: float  # the same [rad/m]
+    drives: int  # by which it is known
+
+    def within(self, way: float, turn: float) -> tuple[float, float]:
+        """Errors [m, rad] at the end that 95 % of drives do not exceed, also of another kind of motion (`_KINDS`).
+
+        Args:
+            way: of the wheels, with turns [m].
+            turn: of the base, left and right added up [rad].
+        """
+        more = way * math.sqrt(1.0 + 1.0 / self.drives)
+        plane = math.sqrt(fdtri(2, 2 * (self.drives - 1), CONFIDENCE))
+        position, yaw = self.position * more * plane, self.yaw * more * student(self.drives - 1)
+        return math.hypot(position, NORMAL * _KINDS * way), math.hypot(yaw, NORMAL * _KINDS * turn)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeWay(ByName):
+    """Geometry by whole drives."""
+
+    estimates: tuple[Estimate, ...]
+    wheels: Wheels  # with the fitted values
+    sensor: Vector  # (3,) pose of the tracked body on the base [m, m, rad]
+    drift: Drift
+
+
+class _Geometry(NamedTuple):
+    """Unknowns of the geometry of wheels, as changes from the configured ones."""
+
+    changed: Callable[[Vector], Wheels]  # by changes (p,)
+    values: Callable[[Wheels], Vector]  # (q,) values that are reported
+    unknowns: tuple[Unknown, ...]  # of these values
+    beliefs: Vector  # (k, p) rows that are 0 +-1 for what is believed without data
+    reach: float  # [m] of the wheels from the centre: the rim way of a turn of 1 rad
+
+
+@dataclass(frozen=True, eq=False)
+class _Drive:
+    """One drive, at the poses that are compared."""
+
+    signals: CalibrationSignals
+    times: Vector  # (m,) of the wheels' clock [s]
+    poses: Vector  # (m, 3) measured, yaw unwrapped
+
+    def errors(self, wheels: Wheels, sensor: Vector, scales: Vector) -> Vector:
+        """Errors (m, 3) [m, m, rad] of odometry from its best start, for standard deviations (2,) [m, rad]."""
+        path = odometry(self.signals, wheels, self.times, sensor)
+        turn = self.poses[:, 2] - path[:, 2]
+        heading = float(np.mean(turn))
+        rolled, seen = (poses[:, :2] - np.mean(poses[:, :2], axis=0) for poses in (path, self.poses))
+        for _ in range(2):
+            rotated = planar.turned(rolled, np.full(len(turn), heading))
+            across = np.column_stack([-rotated[:, 1], rotated[:, 0]])
+            moment = np.sum(across * (seen - rotated)) / scales[0] ** 2 + np.sum(turn - heading) / scales[1] ** 2
+            heading += float(moment / (np.sum(across**2) / scales[0] ** 2 + len(turn) / scales[1] ** 2))
+        rotated = planar.turned(rolled, np.full(len(turn), heading))
+        return np.column_stack([seen - rotated, turn - heading])
+
+    def parts(self, count: int) -> list[_Drive]:
+        """The drive in parts of about the same length."""
+        cut = (np.array_split(column, count) for column in (self.times, self.poses))
+        return [_Drive(self.signals, times, poses) for times, poses in zip(*cut, strict=True)]
+
+    def moves(self, wheels: Wheels, reach: float) -> bool:
+        """Whether it has poses and motion to learn from."""
+        return len(self.times) >= _FEWEST_POSES and self.drift(wheels, np.zeros(3), reach)[2] > _LEAST_WAY
+
+    def drift(self, wheels: Wheels, sensor: Vector, reach: float) -> tuple[float, float, float]:
+        """Errors [m, rad] at the end for odometry that starts at the first pose, and the way of the wheels [m]."""
+        path = odometry(self.signals, wheels, self.times, sensor)
+        rolled, seen = (
+            np.append(planar.turned(poses[-1, :2] - poses[0, :2], -poses[:1, 2]), poses[-1, 2] - poses[0, 2])
+            for poses in (path, self.poses)
+        )
+        error = np.abs(rolled - seen)
+        steps = np.abs(np.diff(odometry(self.signals, wheels, self.times), axis=0))
+        way = float(np.sum(np.hypot(steps[:, 0], steps[:, 1]) + reach * steps[:, 2]))
+        return math.hypot(error[0], error[1]), float(error[2]), way
+
+
+def calibrate_whole_way(
+    recordings: Sequence[CalibrationSignals], wheels: Wheels, offsets: Sequence[float] = ()
+) -> WholeWay:
+    """Calibrate mecanum, omni, fixed or steered wheels over whole drives.
+
+    Args:
+        recordings: of one robot with one tracker, its body in one place. The columns of their angles are the wheels of
+            a `MecanumBase`, or those of `Tricycle.rolled`. Fewer than four with motion are cut into six parts or more.
+        wheels: configured geometry; a size may be wrong by half.
+        offsets: (r,) pose stamp minus wheel stamp of the same moment in each recording [s]; 0 if not given.
+
+    Returns:
+        Values with intervals that hold between drives, and the drift to expect on others.
+
+    Raises:
+        InputError: other columns than the wheels have, no recording, or another number of offsets.
+        IdentificationError: too few drives with motion in which the poses are known.
+    """
+    columns = wheels.forward_matrix.shape[1]
+    offsets = offsets or [0.0] * len(recordings)
+    shapes = ", ".join(str(signals.wheel_angles.shape[1]) for signals in recordings) or "no recording"
+    if not recordings or any(signals.wheel_angles.shape[1] != columns for signals in recordings):
+        raise InputError("recordings", got=f"columns {shapes}", expected=f"{columns} in each")
+    if len(offsets) != len(recordings):
+        raise InputError("offsets", got=f"{len(offsets)} values", expected=f"{len(recordings)}, one a recording")
+    geometry = _of_tricycle(wheels) if isinstance(wheels, Tricycle) else _of_base(wheels)
+    drives = _drives(recordings, offsets, wheels, geometry.reach)
+    fitted = _fit(drives, geometry)
+    found = geometry.changed(fitted.values[:-3])
+    sensor = fitted.values[-3:]
+    alone = [(geometry.changed(values[:-3]), values[-3:]) for values in fitted.without]
+    ends = np.array([drive.drift(*left, geometry.reach) for drive, left in zip(drives, alone, strict=True)])
+    shares = np.sqrt(np.mean((ends[:, :2] / ends[:, 2:]) ** 2, axis=0))
+    drift = Drift(float(shares[0]), float(shares[1]), len(drives))
+    return WholeWay(_judged(geometry, fitted, found, sensor), found, read_only(sensor.copy()), drift)
+
+
+def _drives(
+    recordings: Sequence[CalibrationSignals], offsets: Sequence[float], wheels: Wheels, reach: float
+) -> list[_Drive]:
+    """Whole drives with motion; parts of them where there are few.
+
+    Raises:
+        IdentificationError: too few.
+    """
+    whole = [_drive(signals, offset) for signals, offset in zip(recordings, offsets, strict=True)]
+    drives = [drive for drive in whole if drive.moves(wheels, reach)]
+    if 0 < len(drives) < _FEWEST_DRIVES:
+        parts = math.ceil(_PARTS / len(drives))
+        cut = [part for drive in drives for part in drive.parts(parts)]
+        drives = [part for part in cut if part.moves(wheels, reach)]
+    if len(drives) < _FEWEST_DRIVES:
+        raise IdentificationError(
+            "geometry by whole drives",
+            kind=Kind.TOO_LITTLE_DATA,
+            count=len(drives),
+            needed=_FEWEST_DRIVES,
+            got=f"{len(drives)} drives or parts of drives in which the wheels roll {_LEAST_WAY:g} m or more",
+            expected=f"{_FEWEST_DRIVES} or more",
+            remedy="drive longer, and record poses and wheels at the same time",
+        )
+    return drives
+
+
+def _drive(signals: CalibrationSignals, offset: float) -> _Drive:
+    """A whole recording at the poses that are compared, which the wheels' readings surround."""
+    times = signals.pose_time - offset
+    first, last = signals.wheel_time[[0, -1]] if len(signals.wheel_time) else (0.0, 0.0)
+    known = np.flatnonzero((times >= first) & (times <= last))
+    rows = known[np.flatnonzero(np.diff(np.floor(times[known] / _STEP), prepend=-np.inf))]
+    poses = signals.poses.copy()
+    poses[:, 2] = np.unwrap(poses[:, 2])
+    return _Drive(signals, times[rows], poses[rows])
+
+
+class _Fitted(NamedTuple):
+    """Fitted changes of the geometry and pose of the body."""
+
+    values: Vector  # (p + 3,)
+    without: list[Vector]  # the same without each of the drives
+    believed: Vector  # (p + 3, k) changes by one standard deviation of each belief
+
+
+def _fit(drives: Sequence[_Drive], geometry: _Geometry) -> _Fitted:
+    """Fit all drives with equal weight, and each time without one of them."""
+    p = geometry.beliefs.shape[1]
+    beliefs = np.zeros((len(geometry.beliefs) + 3, p + 3))
+    beliefs[:-3, :p], beliefs[-3:, p:] = geometry.beliefs, np.diag(1.0 / np.array(_NEAR))
+    scales, values = np.array(_FIRST_SCALES), np.zeros(p + 3)
+
+    def weighted(values: Vector) -> Vector:
+        found = geometry.changed(values[:p])
+        tables = [drive.errors(found, values[p:], scales) / scales[[0, 0, 1]] for drive in drives]
+        return np.concatenate([*((table / math.sqrt(len(table))).ravel() for table in tables), beliefs @ values])
+
+    for _ in range(_ROUNDS):
+        solved = least_squares(weighted, values, x_scale=np.append(np.full(p, 0.01), (0.02, 0.02, 0.02)))
+        values = solved.x
+        found = geometry.changed(values[:p])
+        squares = [np.mean(drive.errors(found, values[p:], scales) ** 2, axis=0) for drive in drives]
+        x, y, yaw = np.sqrt(np.mean(squares, axis=0))
+        scales = np.maximum([math.hypot(x, y) / math.sqrt(2.0), yaw], 1e-6)
+    solved = least_squares(weighted, values, x_scale=np.append(np.full(p, 0.01), (0.02, 0.02, 0.02)))
+    borders = np.cumsum([0, *(3 * len(drive.times) for drive in drives)])
+    normal = solved.jac.T @ solved.jac
+    without = []
+    for first, last in zip(borders[:-1], borders[1:], strict=True):
+        rows, errors = solved.jac[first:last], solved.fun[first:last]
+        without.append(solved.x + np.linalg.solve(normal - rows.T @ rows, rows.T @ errors))
+    return _Fitted(solved.x, without, np.linalg.solve(normal, beliefs.T))
+
+
+def _judged(geometry: _Geometry, fitted: _Fitted, found: Wheels, sensor: Vector) -> tuple[Estimate, ...]:
+    """Values with intervals: by what the drives, and other kinds of motion, say differently, and what is believed."""
+
+    def reported(values: Vector) -> Vector:
+        return np.append(geometry.values(geometry.changed(values[:-3])), values[-3:])
+
+    values, count = np.append(geometry.values(found), sensor), len(fitted.without)
+    replicates = np.array([reported(left) for left in fitted.without])
+    between = np.sqrt((count - 1) * np.mean((replicates - np.mean(replicates, axis=0)) ** 2, axis=0))
+    steps = [reported(fitted.values + change) - reported(fitted.values) for change in fitted.believed.T]
+    unknowns = (
+        *geometry.unknowns,
+        Unknown("sensor_x", "m", resolution=_PLACE),
+        Unknown("sensor_y", "m", resolution=_PLACE),
+        Unknown("sensor_yaw", "rad", resolution=_ANGLE),
+    )
+    kinds = [_KINDS * abs(value) if unknown.share == _USEFUL else 0.0 for unknown, value in zip(unknowns, values)]
+    errors = np.linalg.norm([between, kinds, *steps], axis=0)
+    multiple = student(count - 1)
+    return tuple(
+        judge(unknown, value, error, multiple * error)
+        for unknown, value, error in zip(unknowns, values.tolist(), errors.tolist(), strict=True)
+    )
+
+
+def _of_base(base: MecanumBase) -> _Geometry:
+    """Unknowns of mecanum, omni or fixed wheels: logarithms of radii, lever and, of mecanum wheels, lateral factor."""
+    n, mecanum = len(base.radii), base.all_forward
+
+    def changed(changes: Vector) -> MecanumBase:
+        all_changes = np.zeros(n + 6)
+        all_changes[: len(changes)] = changes
+        return Guess(base, np.zeros(3), np.zeros(0)).moved(all_changes).base
+
+    def values(wheels: Wheels) -> Vector:
+        assert isinstance(wheels, MecanumBase)
+        mean = float(np.mean(wheels.radii))
+        sizes = [lever(wheels), wheels.lateral_factor] if mecanum else [lever(wheels)]
+        return np.array([mean, *(wheels.radii / mean - 1.0), *sizes])
+
+    names = WHEELS[:n] if n <= len(WHEELS) else tuple(str(wheel) for wheel in range(n))
+    unknowns = [Unknown(RADIUS, "m", share=_USEFUL)]
+    unknowns += [Unknown(f"{RADIUS_ERROR}_{name}", "1", resolution=_EQUAL) for name in names]
+    unknowns += [Unknown(LEVER, "m", share=_USEFUL)]
+    unknowns += [Unknown(LATERAL_FACTOR, "1", share=_USEFUL)] if mecanum else []
+    p = n + (2 if mecanum else 1)
+    equal = np.pad((np.eye(n) - 1.0 / n) / UNEQUAL, ((0, 0), (0, p - n)))
+    likely = np.zeros((p - n + 1, p))
+    likely[0, :n] = 1.0 / (n * _LIKELY)
+    likely[1:, n:] = np.eye(p - n) / _LIKELY
+    return _Geometry(changed, values, tuple(unknowns), np.vstack([equal, likely]), lever(base))
+
+
+def _of_tricycle(configured: Tricycle) -> _Geometry:
+    """Unknowns of a tricycle: logarithms of radius and wheelbase, and the offset of the steering angle."""
+
+    def changed(changes: Vector) -> Tricycle:
+        radius, length = np.exp(changes[:2]) * (configured.wheel_radius, configured.wheelbase)
+        return replace(
+            configured,
+            wheel_radius=float(radius),
+            wheelbase=float(length),
+            steering_offset=configured.steering_offset + float(changes[2]),
+        )
+
+    def values(wheels: Wheels) -> Vector:
+        assert isinstance(wheels, Tricycle)
+        return np.array([wheels.wheel_radius, wheels.wheelbase, wheels.steering_offset])
+
+    unknowns = (
+        Unknown(RADIUS, "m", share=_USEFUL),
+        Unknown("wheelbase", "m", share=_USEFUL),
+        Unknown("steering_offset", "rad", resolution=_ANGLE),
+    )
+    return _Geometry(changed, values, unknowns, np.diag([1.0 / _LIKELY] * 3), configured.wheelbase)
