@@ -20,6 +20,7 @@ from youbot_dynamics.identification.delay.stage import EFFECTIVE
 from youbot_dynamics.identification.finding import Finding, asked
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import UNNAMED
+from youbot_dynamics.identification.response.stage import GAIN
 from youbot_dynamics.identification.result import Result, next_bringup
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.recording.text_columns import SUFFIXES
@@ -260,6 +261,8 @@ def told(result: Result, width: int, result_file: str = "", robot: str = "", ver
         first += wrap(text if verbose else textwrap.shorten(text, room, placeholder=f" ... ({more})"))
     if len(warnings) > _MOST_WARNINGS and not verbose:
         first += wrap(f"and {len(warnings) - _MOST_WARNINGS} more ({more})")
+    if any(finding.identified for finding in result.of(GAIN)) and result.of_stage("calibration") == ():
+        last += wrap("gains are those for the wheel radius and lever in use")
     if result.sources and result.enough_for and said.blocks and not result.warnings:
         last += wrap(result.enough_for)
     if result_file:
