@@ -68,7 +68,7 @@ def efforts_in_ampere() -> Result:
     scale = "the efforts are 0.19 times what the links in the robot file need: check their unit and order, the torque"
     wrong = Reason(Kind.WRONG_SIGNALS, f"{scale} constant and gear ratio, the masses of the links, and the load")
     kinds = (Kind.TOO_LITTLE_DATA, Kind.NOT_EXCITED, Kind.TOO_WIDE, Kind.UNEXPLAINED, Kind.CONFUSED, Kind.AT_BOUND)
-    others = [Reason(kind, "another reason, which is told at some length") for kind in kinds]
+    others = [Reason(kind, f"{kind.value}, which is told at some length") for kind in kinds]
     arm = [found("robot.arm.torque_delay", 0.01, 0.001, "s")]
     for joint, reason in enumerate((wrong, *others), start=1):
         for name, unit in (("coulomb", "N m"), ("viscous", "N m s/rad"), ("sigma0", "N m/rad")):
