@@ -24,7 +24,7 @@ from youbot_dynamics.interrupts import INTERRUPTED, imported, run
 from youbot_dynamics.resources import ARM_EXCITATION, robot_path
 
 _ROBOT_FILE = (
-    "robot: a name in config/robots, such as rosbot_xl, or the path of a robot file or a URDF (default: the youBot)"
+    "robot: a name in config/robots, such as rosbot_xl, or the path of a robot file or a URDF; a youBot needs none"
 )
 _EPILOG = """\
 examples:
