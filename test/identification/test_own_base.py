@@ -43,3 +43,13 @@ def test_a_gain_by_the_wheels_is_told_to_be_one_for_their_geometry(tmp_path: Pat
     lines = told(result, 80)
     assert any("gain 0.941" in line for line in lines)
     assert "gains are those for the wheel radius and lever in use" in lines
+
+
+def test_wheels_of_a_base_without_a_robot_file_are_named(tmp_path: Path) -> None:
+    """Nothing told that the recording holds more than its odometry."""
+    _, bag = OwnBase(1).write(tmp_path)
+    _, without = OwnBase(2, wheel_states=False).write(tmp_path)
+    lines = told(yd.identify(bag, yd.load_robot(), only=["body"]).result, 80)
+    text = " ".join(" ".join(lines[:2]).split())
+    assert "joints back_left, back_right, front_left, front_right look like wheels: name them in the six lines" in text
+    assert not yd.identify(without, yd.load_robot(), only=["body"]).result.warnings
