@@ -8,7 +8,10 @@ import pytest
 from own_base import OwnBase
 
 import youbot_dynamics as yd
+from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.identification.excitation import base_program
 from youbot_dynamics.report import told
+from youbot_dynamics.simulation.scenario import identified_twin
 
 AXES = ("x", "y", "yaw")
 
@@ -43,6 +46,23 @@ def test_a_gain_by_the_wheels_is_told_to_be_one_for_their_geometry(tmp_path: Pat
     lines = told(result, 80)
     assert any("gain 0.941" in line for line in lines)
     assert "gains are those for the wheel radius and lever in use" in lines
+
+
+def test_the_identified_robot_is_simulated_as_itself(tmp_path: Path) -> None:
+    """A simulated robot was another one, drawn at random."""
+    file, bag = OwnBase(1, quantum=1e-3).write(tmp_path)
+    robot = yd.load_robot(robot_file=file)
+    with pytest.raises(YoubotDynamicsError, match="got no identified delay"):
+        identified_twin(robot, yd.load_truth(0, file))
+    first = yd.identify(bag, robot).result
+    plant = yd.BaseOnly(identified_twin(first.applied_to(robot), yd.load_truth(0, file)), robot.driver, 1)
+    program = base_program(robot, 30.0, 1.0, 0.02).trajectory()
+    run = yd.drive(program, robot, plant, 1, tracker_settings=yd.TrackerSettings(feedback=False))
+    yd.write_bag(run, robot, tmp_path / "again", feedback=False)
+    again = yd.identify(tmp_path / "again", robot, only=["delay"]).result
+    for axis in AXES:
+        delay = f"robot.base.delay.effective_{axis}"
+        assert again[delay].estimate.value == pytest.approx(first[delay].estimate.value, abs=1e-3)
 
 
 def test_wheels_of_a_base_without_a_robot_file_are_named(tmp_path: Path) -> None:
