@@ -109,7 +109,10 @@ def test_milliseconds_at_1_khz_are_not_read_as_seconds(tmp_path: Path) -> None:
 
 def test_columns_behind_the_described_ones_are_told(tmp_path: Path) -> None:
     path = write(tmp_path, "t,x,m,n,o\n0,1,2,3,4\n0.1,1,2,3,4\n")
-    assert "describes the first 3; 2 behind are not read" in described_columns(path, "time,command.x,measured.x").told
+    assert (
+        "the 2 columns behind the first 3, which --columns describes, are not read"
+        in described_columns(path, "time,command.x,measured.x").told
+    )
     for whole in ("time,command.x,measured.x,_,_", "time=t,command.x=x,measured.x=m"):
         assert not described_columns(path, whole).told
 

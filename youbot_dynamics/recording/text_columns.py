@@ -107,14 +107,22 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
 
 
 def described_columns(path: Path, description: str, rate: float = 0.0) -> Columns:
-    """Columns of a text log as they are described; those behind the last of them are told."""
-    count, row = len(description.split(",")), [""]
+    """Columns of a text log as they are described; those behind the last of them are told.
+
+    Raises:
+        RecordingError: a description that is none.
+    """
+    count, row = parse_columns(description, rate > 0.0)[1], [""]
     with suppress(RecordingError):  # which the reader of the file explains
         row = _first_row(path)[0]
     more = len(row) - (row[-1] == "") - count
     if "=" in description or more <= 0:
         return Columns(description, rate)
-    return Columns(description, rate, f"{path.name}: --columns describes the first {count}; {more} behind are not read")
+    return Columns(
+        description,
+        rate,
+        f"{path.name}: the {more} columns behind the first {count}, which --columns describes, are not read",
+    )
 
 
 def _header(path: Path) -> tuple[list[str], list[str]]:
