@@ -475,6 +475,9 @@ def assumptions(
     more = f"; and {len(texts) - most} more: youbot identify --verbose lists them" if len(texts) > most else ""
     told = [f"assumed, since {robot_file} does not say: {'; '.join(texts[:most])}{more}"] if texts else []
     told += [f"unknown until identified or given: {' and '.join(unknown)} of its joints"] if unknown else []
+    motors = {f"joint_{k}": joint.motor for k, joint in enumerate(robot.arm.joints, 1)}
+    idle = [name for name, motor in motors.items() if motor.rotor_inertia > 0.0 and math.isnan(motor.gear_ratio)]
+    told += [f"rotor_inertia of {', '.join(idle)} counts as 0: it needs the gear_ratio"] if idle else []
     return "; ".join(told)
 
 

@@ -522,6 +522,16 @@ def test_a_log_on_a_full_disk_ends_no_command(monkeypatch) -> None:
     announce("all is well")
 
 
+def test_a_message_is_wrapped_in_a_terminal_and_one_line_in_a_log(monkeypatch) -> None:
+    message = "note: " + " ".join(["assumed"] * 20)
+    for terminal_is, lines in ((True, 5), (False, 1)):
+        shown = io.StringIO()
+        monkeypatch.setattr(terminal, "CONSOLE", Console(file=shown, force_terminal=terminal_is, width=40))
+        announce(message)
+        assert len(shown.getvalue().splitlines()) == lines
+        assert terminal_is == all(len(line) <= 40 for line in shown.getvalue().splitlines())
+
+
 def test_the_tables_of_a_result_hold_no_control_characters(capsys) -> None:
     estimate = Estimate("base.x", "m", 0.1, 1e-3, (0.09, 0.11), Reason(Kind.UNEXPLAINED, f"{NASTY} [bold]x"))
     name = "robot.base.delay.effective_x"

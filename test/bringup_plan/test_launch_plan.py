@@ -96,6 +96,14 @@ def test_files_stand_in_the_order_in_which_the_later_wins(two_files):
     assert files(processes["mock_youbot"]) == [youbot, mock, two_files["params_file"]]
 
 
+def test_the_identified_robot_is_simulated_with_its_result(two_files):
+    youbot, mock = str(config_path("youbot.yaml")), str(config_path("mock.yaml"))
+    simulated = by_name(robot="identified", **two_files)["mock_youbot"]
+    assert files(simulated) == [youbot, mock, two_files["result_file"], two_files["params_file"]]
+    assert {"plant:=twin", "identified:=true"} <= {*parameters(simulated)}
+    assert "identified:=false" in parameters(by_name(robot="mock", **two_files)["mock_youbot"])
+
+
 def test_stop_base_stands_by_before_the_controller_starts_and_ends_last():
     processes = by_name()
     names = list(processes)

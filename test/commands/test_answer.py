@@ -63,6 +63,19 @@ def refusals() -> Result:
     return result(missing, ("delay", delays), ("response", response))
 
 
+def efforts_in_ampere() -> Result:
+    """An arm whose efforts contradict the weight of its links; what else is refused has reasons of its own."""
+    scale = "the efforts are 0.19 times what the links in the robot file need: check their unit and order, the torque"
+    wrong = Reason(Kind.WRONG_SIGNALS, f"{scale} constant and gear ratio, the masses of the links, and the load")
+    kinds = (Kind.TOO_LITTLE_DATA, Kind.NOT_EXCITED, Kind.TOO_WIDE, Kind.UNEXPLAINED, Kind.CONFUSED, Kind.AT_BOUND)
+    others = [Reason(kind, f"{kind.value}, which is told at some length") for kind in kinds]
+    arm = [found("robot.arm.torque_delay", 0.01, 0.001, "s")]
+    for joint, reason in enumerate((wrong, *others), start=1):
+        for name, unit in (("coulomb", "N m"), ("viscous", "N m s/rad"), ("sigma0", "N m/rad")):
+            arm.append(found(f"robot.arm.joint_{joint}.friction.{name}", np.nan, np.nan, unit, reason))
+    return result({"delay": "got no wheels"}, ("arm_friction", arm))
+
+
 def log_of_two_axes(folder: Path) -> Path:
     """A text log in which one axis follows its command by 0.15 s and the other is not driven."""
     time = np.arange(0.0, 40.0, 0.02)
@@ -85,6 +98,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         "six joints": whole_arm(6, motors=False),
         "six joints with motors": whole_arm(6),
         "refusals": refusals(),
+        "efforts in ampere": efforts_in_ampere(),
     }
 
 
@@ -101,7 +115,7 @@ def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     return lines
 
 
-KINDS = ("base", "text log", "six joints", "six joints with motors", "refusals")
+KINDS = ("base", "text log", "six joints", "six joints with motors", "refusals", "efforts in ampere")
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])
@@ -203,6 +217,18 @@ def test_warnings_and_lost_recordings_stay_in_sight_before_the_numbers(count: in
     lines = said(replace(whole, skipped=skipped), 80)
     assert lines[:2] == [f"warning: drive_{k} was skipped: got no messages" for k in range(2)]
     assert lines[3] == "and 6 more (--verbose)" and len(lines) <= 14  # no number is left out for them
+
+
+def test_efforts_that_contradict_the_robot_come_before_any_drive(said) -> None:
+    warnings = ("the efforts show 0.192 times the weight and inertia of the links in the robot file: " + 9 * "x ",)
+    lines = said(efforts_in_ampere(), 80, warnings=warnings)
+    text = " ".join(" ".join(lines).split())
+    assert len(lines) <= 12 and "the efforts are 0.19 times" in text and "other reasons (which: --verbose)" in text
+    assert "next: mend the efforts, which contradict the robot" in text and "bringup" not in text
+    delay = found("robot.base.delay.effective_x", 0.1, 0.001, "s")
+    both = replace(efforts_in_ampere(), findings=(delay, *efforts_in_ampere().findings))
+    text = " ".join(" ".join(said(replace(both, stage_of=both.stage_of | {delay.name: "delay"}), 80)).split())
+    assert "next: mend the efforts, which contradict the robot (see above), or drive with these values" in text
 
 
 def test_several_recordings_are_said_to_be_enough_or_not(said) -> None:

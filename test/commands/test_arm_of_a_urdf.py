@@ -69,6 +69,14 @@ def test_the_urdf_alone_is_a_robot_file(tmp_path: Path, in_yaml: bool) -> None:
     assert "wheel" not in told and "base." not in told
 
 
+def test_a_rotor_without_its_gear_is_told_to_count_as_none(tmp_path: Path) -> None:
+    urdf(tmp_path)
+    file = tmp_path / "bench.yaml"
+    for motor, told in (("rotor_inertia: 1.0e-5", True), ("rotor_inertia: 1.0e-5, gear_ratio: 50.0", False)):
+        file.write_text(LEAST.replace("{urdf: bench.urdf}", f"{{urdf: bench.urdf, joint_2: {{motor: {{{motor}}}}}}}"))
+        assert ("rotor_inertia of joint_2 counts as 0: it needs the gear_ratio" in assumptions(file)) == told
+
+
 def test_a_value_of_a_joint_that_is_given_is_known_and_the_others_are_not(tmp_path: Path) -> None:
     urdf(tmp_path)
     file = tmp_path / "bench.yaml"

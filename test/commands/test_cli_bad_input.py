@@ -330,6 +330,12 @@ def test_an_unknown_verb_gets_the_nearest_one_and_the_list():
     assert "did you mean" not in youbot("quux", code=2).stderr
 
 
+def test_an_unknown_option_gets_the_nearest_one():
+    line = youbot("identify", "log.csv", "--colums", "time,command.x", code=2).stderr.splitlines()[-1]
+    assert "no option --colums: did you mean --columns?" in line
+    assert "did you mean" not in youbot("identify", "log.csv", "--quux", code=2).stderr
+
+
 def test_an_unknown_program_gets_the_nearest_one_and_the_list():
     pytest.importorskip("rclpy")
     line = refusal("play", "combind")

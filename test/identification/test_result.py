@@ -110,6 +110,21 @@ def test_friction_far_beyond_the_motor_is_of_another_unit() -> None:
         assert not refused or "far beyond" in own[1].estimate.verdict
 
 
+@pytest.mark.parametrize(("limit", "refused"), [("10", True), ("1000", False), ("0", False), ("", False)])
+def test_friction_far_beyond_the_limit_of_the_urdf_is_of_another_unit_where_the_motor_is_unknown(
+    limit: str, refused: bool, tmp_path: Path
+) -> None:
+    joint = '<joint name="j1" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>'
+    effort = f'<limit effort="{limit}" velocity="3"/>' if limit else ""
+    heavy = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    links = f'<link name="a"/><link name="b">{heavy}</link>'
+    (tmp_path / "one.urdf").write_text(f'<robot name="one">{links}{joint}{effort}</joint></robot>')
+    robot = load_robot(robot_file=tmp_path / "one.urdf")
+    (own,) = within_motors([found_as("robot.arm.joint_1.friction.coulomb", 50.0, "N m")], robot)
+    assert own.identified != refused
+    assert not refused or "far beyond the 10 N m of its limit" in own.estimate.verdict
+
+
 def test_a_value_outside_its_range_is_refused_with_all_others_of_its_fit(tmp_path: Path) -> None:
     coulomb, viscous = (
         found_as(f"robot.arm.joint_1.friction.{name}", 9999.0 * k, unit)

@@ -26,6 +26,7 @@ def test_a_callback_that_comes_late_is_told_unless_the_node_waited_itself(pause,
         create_timer=lambda *arguments, **more: timer,
         get_clock=lambda: SimpleNamespace(now=lambda: SimpleNamespace(to_msg=Time)),
         get_fully_qualified_name=lambda: "/stop_base",
+        get_parameter=lambda name: SimpleNamespace(value={"robot.robot_id": "homemade"}[name]),
     )
     monkeypatch.setattr(_diagnostics, "time", SimpleNamespace(monotonic=lambda: clock.now))
     diagnostics = Diagnostics(node, lambda: {"guard": Status(OK, "stands by")})
@@ -36,6 +37,7 @@ def test_a_callback_that_comes_late_is_told_unless_the_node_waited_itself(pause,
     diagnostics._on_timer()
     names = ["/stop_base: guard", *["/stop_base: load of this process"][: int(blamed)]]
     assert [status.name for status in published[-1].status] == names
+    assert {status.hardware_id for status in published[-1].status} == {"homemade"}
 
 
 def test_a_guard_that_has_stopped_the_base_excuses_the_time_that_took(monkeypatch):

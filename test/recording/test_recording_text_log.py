@@ -12,6 +12,7 @@ import pytest
 
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording.bag import LogRecording
+from youbot_dynamics.recording.text_columns import described_columns
 from youbot_dynamics.recording.text_log import read_text_log
 
 DESCRIPTION = "time:ms,_,command.x:rpm,measured.x:rad/s"
@@ -94,6 +95,26 @@ def test_a_bad_entry_is_reported_with_file_line_and_text(tmp_path: Path, row: st
 def test_time_that_does_not_increase_is_reported_with_its_line(tmp_path: Path, time: str) -> None:
     path = write(tmp_path, f"t,x\n0,1\n\n1,2\n{time},3\n")
     assert f"{path} line 5: got time {time} after 1" in str(fault(path, "time,measured.x"))
+
+
+def test_milliseconds_at_1_khz_are_not_read_as_seconds(tmp_path: Path) -> None:
+    rows = "".join(f"{1000 + k},0.1,{0.01 * k}\n" for k in range(20))
+    path = write(tmp_path, f"t,x,m\n{rows}")
+    assert "name its unit: time:ms" in str(fault(path, "time,command.x,measured.x"))
+    for unit, period in (("ms", 1e-3), ("s", 1.0)):
+        assert np.diff(read_text_log(path, f"time:{unit},command.x,measured.x").time) == pytest.approx(period)
+    tracker = write(tmp_path, f"t,x,m\n{rows.replace(',0.1,', '.5,0.1,', 1)}")  # one a second, not on the second
+    assert len(read_text_log(tracker, "time,command.x,measured.x").time) == 20
+
+
+def test_columns_behind_the_described_ones_are_told(tmp_path: Path) -> None:
+    path = write(tmp_path, "t,x,m,n,o\n0,1,2,3,4\n0.1,1,2,3,4\n")
+    assert (
+        "the 2 columns behind the first 3, which --columns describes, are not read"
+        in described_columns(path, "time,command.x,measured.x").told
+    )
+    for whole in ("time,command.x,measured.x,_,_", "time=t,command.x=x,measured.x=m"):
+        assert not described_columns(path, whole).told
 
 
 def test_milliseconds_that_are_read_as_seconds_are_told_of_where_a_base_drives(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, RESTORED, ROWS, PathComparison
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, judge, whiteness
+from youbot_dynamics.identification.reading import UNNAMED
 from youbot_dynamics.identification.result import Result, Source
 from youbot_dynamics.report import _drawing as drawing
 from youbot_dynamics.report import _plots as plots
@@ -342,6 +343,15 @@ def test_where_nothing_was_identified_the_next_step_is_a_drive_that_moves_every_
     assert tiles["following"].command == "youbot play excitation"
     arm = replace(result((StageResult("delay", DELAYS[1:]),)), requested=("arm_friction",))
     assert opening(arm, (), "result.yaml")["following"].command == "youbot play arm_excitation"
+
+
+@pytest.mark.parametrize("identified", [False, True])
+def test_the_next_step_with_an_unnamed_arm_is_its_urdf(identified: bool) -> None:
+    found = DELAYS[:1] if identified else ()
+    arm = replace(result((StageResult("delay", found),)), robot_id=UNNAMED[1])
+    for robot in ("--robot real", ""):
+        following = next_step(arm, "found/result.yaml", robot)
+        assert following.words.startswith("give the URDF of the arm with --robot-file") and not following.command
 
 
 def test_the_next_step_with_a_simulated_robot_starts_the_same_one_again() -> None:

@@ -51,14 +51,14 @@ def signals_of(base: DelayAndLag, robot: Robot, duration: float = 40.0) -> tuple
     """Times (c,) and twists (c, 3) of the commands, stamps (m,) and body positions (m, 3) by the wheels, of a drive."""
     random = np.random.default_rng([base.seed, 61])
     sent = np.arange(0.0, duration, 1.0 / base.command_rate)
-    twists = np.column_stack([_ramps(random, sent, *limits) for limits in zip(FASTEST, base.steepest, strict=True)])
+    twists = np.column_stack([ramps(random, sent, *limits) for limits in zip(FASTEST, base.steepest, strict=True)])
     stamps = np.arange(random.uniform(0.0, 1.0 / base.rate), duration - 0.1, 1.0 / base.rate)
     geometry = robot.base.geometry.mecanum()
-    angles = _followed(sent + base.dead_time, twists, base.lag, stamps) @ geometry.inverse_matrix.T
+    angles = followed(sent + base.dead_time, twists, base.lag, stamps) @ geometry.inverse_matrix.T
     return sent, twists, stamps, base.quantum * np.round(angles / base.quantum) @ geometry.forward_matrix.T
 
 
-def _followed(acting: np.ndarray, speeds: np.ndarray, lag: float, stamps: np.ndarray) -> np.ndarray:
+def followed(acting: np.ndarray, speeds: np.ndarray, lag: float, stamps: np.ndarray) -> np.ndarray:
     """Exact positions (m, k) at `stamps` (m,) of a lag under speeds (c, k) that act from times (c,) on, from rest."""
     speed, positions, speeds_before = np.zeros(speeds.shape[1]), np.zeros(speeds.shape), np.zeros(speeds.shape)
     for k in range(len(acting) - 1):
@@ -74,7 +74,7 @@ def _followed(acting: np.ndarray, speeds: np.ndarray, lag: float, stamps: np.nda
     return positions[place] + elapsed * speeds[place] + lag * (speeds_before - speeds)[place] * faded
 
 
-def _ramps(random: np.random.Generator, sent: np.ndarray, fastest: float, steepest: float) -> np.ndarray:
+def ramps(random: np.random.Generator, sent: np.ndarray, fastest: float, steepest: float) -> np.ndarray:
     """Speeds (c,) at times (c,): every 0.5 to 1.6 s a ramp to another one, at rest in the first and last seconds."""
     goals, speed, column, until, goal = sent[-1] - 3.0, 0.0, np.zeros(len(sent)), 2.0, 0.0
     for k, now in enumerate(sent):

@@ -52,10 +52,11 @@ class BringupOptions:
 
     robot: str = _option(
         "mock",
-        "Robot to drive: `mock` starts the embedded digital twin; `mujoco` starts a simulation of wheels and "
-        "rollers in contact with the floor (extra `sim`); `gazebo` starts Gazebo with the robot (ros2 launch "
-        "only); `real` starts no robot: you start its driver, unless the argument driver is start.",
-        choices=("real", "mock", "mujoco", "gazebo"),
+        "Robot to drive: `mock` starts the embedded digital twin, a random one of this kind of robot; `identified` "
+        "starts it with the values that were identified; `mujoco` starts a simulation of wheels and rollers in contact "
+        "with the floor (extra `sim`); `gazebo` starts Gazebo with the robot (ros2 launch only); `real` starts no "
+        "robot: you start its driver, unless the argument driver is start.",
+        choices=("real", "mock", "identified", "mujoco", "gazebo"),
     )
     namespace: str = _option("", "Namespace of all nodes and of tf; empty for none.")
     robot_file: str = _option(
@@ -139,11 +140,13 @@ class BringupOptions:
         if self.driver == "start" and self.passive:
             raise _excluded("driver", "start with passive", "a driver that runs already", "leave driver or passive out")
         if self.robot == "gazebo" and self.frame_prefix:
-            raise _excluded("frame_prefix", "robot gazebo", "real, mock or mujoco", "give a namespace instead")
+            raise _excluded(
+                "frame_prefix", "robot gazebo", "real, mock, identified or mujoco", "give a namespace instead"
+            )
         if self.robot in ("mujoco", "gazebo") and self.robot_file:
-            raise _excluded("robot_file", f"robot {self.robot}", "real or mock")
+            raise _excluded("robot_file", f"robot {self.robot}", "real, mock or identified")
         if self.robot == "gazebo" and self.passive:
-            raise _excluded("passive", "robot gazebo", "real, mock or mujoco")
+            raise _excluded("passive", "robot gazebo", "real, mock, identified or mujoco")
 
     @classmethod
     def read(cls, values: Mapping[str, str | bool | list[str]]) -> BringupOptions:

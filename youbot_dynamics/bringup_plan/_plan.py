@@ -42,8 +42,8 @@ _RANGE, _DOMAIN = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"
 
 
 def network(robot: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables to add for the processes of a robot: `mock` and `mujoco` stay on this machine unless it is set."""
-    return {_RANGE: "LOCALHOST"} if robot in ("mock", "mujoco") and not environment.get(_RANGE) else {}
+    """Variables to add for the processes of a robot: simulated ones stay on this machine unless it is set."""
+    return {_RANGE: "LOCALHOST"} if robot in _PLANTS and not environment.get(_RANGE) else {}
 
 
 def reach(robot: str, environment: Mapping[str, str]) -> str:
@@ -262,7 +262,7 @@ def rviz_process(common: tuple[str, ...], frame_prefix: str) -> Process:
     return Process("rviz2", ("rviz2",), common, words=words, package="rviz2", vital=False, missed=False)
 
 
-_PLANTS = {"mock": "twin", "mujoco": "mujoco"}  # the robots that mock_youbot simulates, and by which plant
+_PLANTS = {"mock": "twin", "identified": "twin", "mujoco": "mujoco"}  # the robots of mock_youbot, and their plants
 _OF_MOCK = ("cmd_vel", "odom", "joint_states")  # topics of a driver without remapping
 # Not names that end like the other stack's: a bag with both would have two of a kind.
 _PASSIVE_OUTPUT = {"odom": "passive_odom", "joint_states": "passive_joint_states"}
@@ -364,14 +364,14 @@ def _mock(nodes: _Nodes, given: BringupOptions, sim_time: bool) -> Process:
     """The simulated robot; beside passive nodes it is a driver without remapping."""
     own_names = {DRIVER_REMAPPINGS[name]: name for name in _OF_MOCK}
     more = remap_arguments(own_names) if given.passive else ()
-    more += parameter_arguments(plant=_PLANTS[given.robot])
+    more += parameter_arguments(plant=_PLANTS[given.robot], identified=given.robot == "identified")
     more += parameter_arguments(publish_clock=True) if sim_time else ()
     more += parameter_arguments(viewer=True) if given.viewer else ()
     more += parameter_arguments(robot_file=nodes.robot_file) if nodes.robot_file is not None else ()
     truth_file = config_path("mock.yaml") if nodes.robot_file is None else None  # else as its own file says
-    files = (config_path("youbot.yaml"), truth_file, nodes.robot_file, nodes.own_file)
-    of_mock = replace(nodes, files=files).of(*more, frames=True)
-    return Process("mock_youbot", ("mock_youbot",), of_mock)
+    known = nodes.files[1:] if given.robot == "identified" else (nodes.robot_file, nodes.own_file)
+    files = (config_path("youbot.yaml"), truth_file, *known)
+    return Process("mock_youbot", ("mock_youbot",), replace(nodes, files=files).of(*more, frames=True))
 
 
 def _driving(nodes: _Nodes, given: BringupOptions) -> list[Process]:
@@ -411,7 +411,7 @@ def _passive(nodes: _Nodes, given: BringupOptions) -> list[Process]:
     return processes
 
 
-_SIMULATED = ("mock", "mujoco", "gazebo")  # they publish the true pose of the base
+_SIMULATED = (*_PLANTS, "gazebo")  # they publish the true pose of the base
 NO_BRINGUP = "none"
 
 # Handed on to the bringup as they are.

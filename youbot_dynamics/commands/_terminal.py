@@ -67,9 +67,10 @@ def new_file(option: str, path: Path, overwrite: bool) -> None:
 
 
 def announce(message: str) -> None:
-    """Print a permanent line, on a terminal and in a log; a full disk or a closed pipe does not end the command."""
+    """Print a message, in lines of a terminal or as one line of a log; a full disk or a closed pipe ends no command."""
     with suppress(OSError, SystemExit):  # rich raises SystemExit for a closed pipe
-        CONSOLE.print(printable(message), highlight=False, soft_wrap=True, markup=False)
+        for line in wrapped(message, CONSOLE.width) if CONSOLE.is_terminal else [printable(message)]:
+            CONSOLE.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
 def robot_words(given: argparse.Namespace, robot: str = "real") -> str:

@@ -38,7 +38,7 @@ def bringup(options: BringupOptions) -> int:
     """
     if options.robot == "gazebo":
         remedy = "ros2 launch youbot_dynamics bringup.launch.py robot:=gazebo"
-        raise ParameterError("robot", got="gazebo", expected="real, mock or mujoco here", remedy=remedy)
+        raise ParameterError("robot", got="gazebo", expected="real, mock, identified or mujoco here", remedy=remedy)
     processes = plan(options)
     if not options.passive:
         check_folder()

@@ -18,13 +18,14 @@ from youbot_dynamics.bringup_plan import (
     option_words,
     ros_arguments,
 )
-from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, did_you_mean, missing_package
+from youbot_dynamics.commands._spelling import check_spelling
+from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, missing_package
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.interrupts import INTERRUPTED, imported, run
 from youbot_dynamics.resources import ARM_EXCITATION, robot_path
 
 _ROBOT_FILE = (
-    "robot: a name in config/robots, such as rosbot_xl, or the path of a robot file or a URDF (default: the youBot)"
+    "robot: a name in config/robots, such as rosbot_xl, or a path of a robot file or URDF; a youBot needs none"
 )
 _EPILOG = """\
 examples:
@@ -385,11 +386,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
             from argcomplete import autocomplete
 
             autocomplete(whole)
-    verbs = next(action.choices for action in whole._actions if isinstance(action, argparse._SubParsersAction))
-    verb = next((word for word in words if not word.startswith("-")), None)
-    if verb is not None and verb not in verbs:
-        hint = f"{did_you_mean(verb, list(verbs))} the commands are {', '.join(verbs)}".strip()
-        whole.error(f"no command {verb}: {hint}")
+    check_spelling(whole, words)
     return whole.parse_args(words)
 
 

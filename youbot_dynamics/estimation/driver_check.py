@@ -23,7 +23,7 @@ class DriverFinding:
     """One item of the check."""
 
     item: str  # what was checked
-    verdict: str  # one of VERDICTS
+    verdict: str  # OK, WARNING, ERROR or NOT_TOLD
     text: str  # what was observed
     remedy: str = ""  # what to do next; empty if nothing is needed
     values: Mapping[str, float] = field(default_factory=dict)  # related figures, by name with unit

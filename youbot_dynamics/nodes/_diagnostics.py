@@ -85,10 +85,10 @@ class Diagnostics:
         """Publish now."""
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
-        name = self._node.get_fully_qualified_name()
+        name, robot = self._node.get_fully_qualified_name(), self._node.get_parameter("robot.robot_id").value
         recent = {"load of this process": self._late.faded()} if time.monotonic() - self._late.made < MEMORY else {}
         for item, status in {**self._report(), **recent}.items():
             values = [KeyValue(key=key, value=value) for key, value in status.values.items()]
             fields = {"level": status.level, "message": status.message, "values": values}
-            message.status.append(DiagnosticStatus(name=f"{name}: {item}", hardware_id="youbot", **fields))
+            message.status.append(DiagnosticStatus(name=f"{name}: {item}", hardware_id=robot, **fields))
         self._publisher.publish(message)

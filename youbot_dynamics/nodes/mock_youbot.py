@@ -154,6 +154,13 @@ TABLE = (
         source="chosen: a robot that has to be calibrated",
     ),
     fixed_parameter(
+        "identified",
+        False,
+        "Whether the base is the one that robot.* describes, with identified delays, geometry and friction, instead of "
+        "a random one; of that it has the noise. For the plant twin.",
+        source="chosen: a robot that has to be identified",
+    ),
+    fixed_parameter(
         "robot_file",
         "",
         "Robot file of the simulated robot; empty for config/youbot.yaml.",
@@ -235,6 +242,8 @@ class MockYoubot(Node):
         factor = self._config["real_time_factor"]
         if factor != 1.0 and not self._config["publish_clock"]:
             raise ParameterError("parameter real_time_factor", got=f"{factor:g}", remedy="set publish_clock too")
+        if self._config["identified"] and self._config["plant"] == "mujoco":
+            raise ParameterError("parameter identified", got="true", expected="plant twin")
         if self._config["viewer"] and self._config["plant"] != "mujoco":
             remedy = "the twin has no window"
             raise ParameterError("parameter viewer", got="true", expected="plant mujoco", remedy=remedy)
@@ -283,11 +292,16 @@ class MockYoubot(Node):
 
     def _make_plant(self, start: float) -> Any:
         from youbot_dynamics.simulation.mujoco_youbot import MujocoYoubot, engine
+        from youbot_dynamics.simulation.scenario import identified_twin
         from youbot_dynamics.simulation.truth import draw_arm_truth, draw_truth
         from youbot_dynamics.simulation.youbot import Youbot
 
         seed = self._config["seed"]
         spreads = self._config.below(_TRUTH)
+        if self._config["identified"]:
+            base = identified_twin(self._robot, draw_truth(spreads, seed, stream=self._stream))
+            arm = draw_arm_truth(spreads, 0, len(self._robot.arm.joints))
+            return Youbot(base, arm, self._robot, seed, start)
         # By its data sheets, not as identified: an identification must not change the robot.
         sheets = load_robot(robot_file=self._file)
         angles = sheets.base.geometry.drive_angles

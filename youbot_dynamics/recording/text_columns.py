@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -35,7 +36,7 @@ class Columns:
 
     description: str  # as `read_text_log` takes it
     rate: float = 0.0  # lines a second [Hz] of a log without times; 0 for one with times
-    told: str = ""  # of those that the header tells: one line for the reader with the role and unit of each
+    told: str = ""  # for the reader: role and unit of those that the header tells, or those behind the described ones
 
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:
@@ -105,11 +106,47 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
     return Columns(columns, rate, f"{told}; to read it otherwise, change --columns '{columns}'")
 
 
+def described_columns(path: Path, description: str, rate: float = 0.0) -> Columns:
+    """Columns of a text log as they are described; those behind the last of them are told.
+
+    Raises:
+        RecordingError: a description that is none.
+    """
+    count, row = parse_columns(description, rate > 0.0)[1], [""]
+    with suppress(RecordingError):  # which the reader of the file explains
+        row = _first_row(path)[0]
+    more = len(row) - (row[-1] == "") - count
+    if "=" in description or more <= 0:
+        return Columns(description, rate)
+    return Columns(
+        description,
+        rate,
+        f"{path.name}: the {more} columns behind the first {count}, which --columns describes, are not read",
+    )
+
+
 def _header(path: Path) -> tuple[list[str], list[str]]:
     """Names of the columns of a file, and its first entries.
 
     Raises:
         RecordingError: no numbers, or no names above them.
+    """
+    row, delimiter, heads = _first_row(path)
+    above = [fields_of(head.lstrip("#% "), delimiter) for head in heads]
+    names = above[-1] if above else []
+    if len(above) == 2 and any(names) and all(unit_of(f"[{unit}]") for unit in names if unit):
+        names = [f"{name} [{unit}]" for name, unit in zip(*above, strict=False)]
+    if len(names) != len(row) - (row[-1] == "" and len(names) < len(row)) or any(map(_is_entry, names)):
+        remedy = f"give --columns in file order{_FIRST}"
+        raise RecordingError(f"{path}", got="no header with a name of each column", remedy=remedy)
+    return names, row
+
+
+def _first_row(path: Path) -> tuple[list[str], str | None, list[str]]:
+    """Entries of the first line of numbers, its delimiter, and up to two lines above it.
+
+    Raises:
+        RecordingError: no numbers.
     """
     try:
         with path.open("rb") as file:
@@ -125,15 +162,7 @@ def _header(path: Path) -> tuple[list[str], list[str]]:
         row = max(rows, key=lambda fields: sum(map(_is_entry, fields)))
         entries = sum(map(_is_entry, row))
         if entries > 1 and 2 * entries >= sum(map(bool, row)):
-            delimiter = FORMATS[rows.index(row)][0]
-            above = [fields_of(head.lstrip("#% "), delimiter) for head in lines[max(0, k - 2) : k]]
-            names = above[-1] if above else []
-            if len(above) == 2 and any(names) and all(unit_of(f"[{unit}]") for unit in names if unit):
-                names = [f"{name} [{unit}]" for name, unit in zip(*above, strict=False)]
-            if len(names) != len(row) - (row[-1] == "" and len(names) < len(row)) or any(map(_is_entry, names)):
-                remedy = f"give --columns in file order{_FIRST}"
-                raise RecordingError(f"{path}", got="no header with a name of each column", remedy=remedy)
-            return names, row
+            return row, FORMATS[rows.index(row)][0], lines[max(0, k - 2) : k]
     remedy = "check the file, or give --columns"
     raise RecordingError(f"{path}", got="no line of numbers", expected="a text log with numbers", remedy=remedy)
 

@@ -55,6 +55,7 @@ LARGEST = 500_000_000  # [bytes] of a log
 _LONGEST = 9e9  # [s] from the first to the last time and 0; more nanoseconds do not fit into 64 bits
 _MOTIONS = (*BASE_ROLES, "position")  # roles that tell a motion
 _LONGEST_PERIOD = 1.5  # [s] between lines on a motion: a tracker may write one a second, and most drivers 10 to 500
+_LONGEST_WHOLE, _FEWEST_WHOLE = 0.9, 20  # [s] the same of that many whole numbers: they may be milliseconds at 1 kHz
 _MANY_REPEATED = 0.05  # share of the lines that repeat the time before them above which it lacks digits
 _FEWEST = 3  # lines on a motion, for its period
 
@@ -120,8 +121,8 @@ def read_text_log(path: Path | str, columns: str, rate: float = 0.0) -> TextLog:
     Raises:
         RecordingError: not a regular file, too large, a description that does not fit the file or the units in its
             header, an entry that is not a number, a time that does not increase, times beyond 9e9 s, or lines on a
-            motion more than 1.5 s apart without a unit, as milliseconds read as seconds are. The message names file and
-            line or column.
+            motion more than 1.5 s apart without a unit, or .9 s and whole, as milliseconds read as seconds are. The
+            message names file and line or column.
     """
     path = Path(path)
     if not 0.0 <= rate < math.inf:
@@ -361,10 +362,11 @@ def _check_times(layout: _Layout, values: Vector) -> None:
     moments = seconds[np.isfinite(values[:, motion]).any(axis=1)]
     named = time.unit or layout.dated
     period = 0.0 if named or len(moments) < _FEWEST else float(np.median(np.diff(moments)))
+    whole = len(moments) >= _FEWEST_WHOLE and not np.any(moments % 1.0)
     if max(0.0, last) - min(0.0, first) > _LONGEST:
         got, expected = "a time beyond 9e9 s", "seconds"
-    elif period > _LONGEST_PERIOD:
-        got, expected = f"a line every {period:.4g} s", f"seconds, and motion at least every {_LONGEST_PERIOD:g} s"
+    elif period > (longest := _LONGEST_WHOLE if whole else _LONGEST_PERIOD):
+        got, expected = f"a line every {period:.4g} s", f"seconds, and motion at least every {longest:g} s"
     else:
         return
     raise RecordingError(

@@ -20,6 +20,7 @@ from youbot_dynamics.identification.delay.stage import EFFECTIVE
 from youbot_dynamics.identification.finding import Finding, asked
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import UNNAMED
+from youbot_dynamics.identification.response.stage import GAIN
 from youbot_dynamics.identification.result import Result, next_bringup
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.recording.text_columns import SUFFIXES
@@ -215,23 +216,32 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
     if not robot:  # nothing to drive
         arm = f"{Path(result_file).parent / 'robot.yaml'} is the arm with these values, for --robot-file"
         return NextStep(arm if len(values) > 1 else "move each joint in both directions, at several speeds", "")
-    reasons = (finding.estimate.reason for finding in result.of_stage("calibration"))
-    if any(reason is not None and reason.kind is Kind.WRONG_SIGNALS for reason in reasons):
+    if _contradicts(result, "calibration"):
         return NextStep("mend what wheels and poses contradict, before the base drives, and identify again", "")
+    delays = result.of(EFFECTIVE)
+    efforts = _contradicts(result, "arm_friction", "thermal", "base_friction")
+    if efforts and not any(finding.usable for finding in delays):
+        return NextStep("mend the efforts, which contradict the robot (see above), and identify again", "")
     if len(values) > 1:  # more than the robot's name
         mock = " (--robot mock for the simulated robot)" if robot.startswith("--robot real") else ""
-        words, command = f"drive with these values{mock}", next_bringup(robot, result_file)
-        delays = result.of(EFFECTIVE)
+        first = "mend the efforts, which contradict the robot (see above), or " if efforts else ""
+        words, command = f"{first}drive with these values{mock}", next_bringup(robot, result_file)
         lacking = [finding.row.cases["axis"] for finding in delays if not finding.usable]
         if 0 < len(lacking) < len(delays) and not result.parameters_of("base.response"):
             words += f"; {listed(lacking)}, whose delay is unknown, will use the mean of the others or a configured one"
             return NextStep(f"{words}:", command)
-        return NextStep(f"{words}:", command, at_once=True)
+        return NextStep(f"{words}:", command, at_once=not efforts)
     if result.requested and {"arm_friction", "thermal"}.issuperset(result.requested):
         words = "move the arm with this command, with youbot record in a second terminal:"
         return NextStep(words, " ".join(["youbot play arm_excitation", *of_robot]))
     words = "drive every axis with this command, with youbot record in a second terminal:"
     return NextStep(words, " ".join(["youbot play excitation", *of_robot]))
+
+
+def _contradicts(result: Result, *stages: str) -> bool:
+    """Whether signals of some stages contradict each other or the robot."""
+    reasons = (finding.estimate.reason for stage in stages for finding in result.of_stage(stage))
+    return any(reason is not None and reason.kind is Kind.WRONG_SIGNALS for reason in reasons)
 
 
 _MOST_LINES, _WIDTH = 12, 80  # of a short answer: lines of so many characters
@@ -260,6 +270,8 @@ def told(result: Result, width: int, result_file: str = "", robot: str = "", ver
         first += wrap(text if verbose else textwrap.shorten(text, room, placeholder=f" ... ({more})"))
     if len(warnings) > _MOST_WARNINGS and not verbose:
         first += wrap(f"and {len(warnings) - _MOST_WARNINGS} more ({more})")
+    if any(finding.identified for finding in result.of(GAIN)) and result.of_stage("calibration") == ():
+        last += wrap("gains are those for the wheel radius and lever in use")
     if result.sources and result.enough_for and said.blocks and not result.warnings:
         last += wrap(result.enough_for)
     if result_file:
@@ -304,6 +316,11 @@ def _lines(said: Answer, wrap: Callable[[str], list[str]], width: int, most: int
     longest = max(blocks, key=len, default=[])
     if 0 < (excess := len(lines()) - most) < len(longest) - 2:
         longest[-excess - 1 :] = [f"and {excess + 1} more (which: {more})"]
+    reasons = missed
+    for kept in range(len(reasons) - 2, 0, -1):
+        if len(lines()) > most:
+            others = f"not identified: more values, for {len(reasons) - kept} other reasons (which: {more})"
+            missed = [*reasons[:kept], wrap(others)]
     return lines()
 
 

@@ -175,18 +175,25 @@ def _joint_findings(fitted: JointFit, joint: str) -> list[Finding]:
 
 
 def within_motors(findings: Sequence[Finding], robot: Robot) -> list[Finding]:
-    """The findings with those of a joint refused whose friction is far beyond the torque of its motor."""
+    """The findings with those of a joint refused whose friction is far beyond the torque of its motor.
+
+    Where the motor is unknown, the limit of the URDF counts, if it has one.
+    """
     checked = list(findings)
     for coulomb in (one for one in findings if one.identified and one.row.key == "coulomb"):
         joint, friction = coulomb.row.of["joint"], coulomb.estimate.value
         k = int(joint.removeprefix("joint_")) - 1
-        torque = robot.arm.joints[k].motor.largest_torque
+        torque, of, where = robot.arm.joints[k].motor.largest_torque, "the motor", "the motor in the robot file"
         if math.isnan(torque) and robot.arm.urdf:  # an unknown motor
-            torque = robot.arm.tree().limits[k].effort
+            torque, of, where = (
+                robot.arm.tree().limits[k].effort or math.inf,
+                "its limit",
+                "the <limit effort> in the URDF",
+            )
         if friction > _MOST_FRICTION * torque:
             unit = coulomb.estimate.unit
-            text = f"a Coulomb friction of {friction:.4g} {unit} is far beyond the {torque:.3g} {unit} of the motor"
-            remedy = "check the unit of the efforts, and the motor in the robot file"
+            text = f"a Coulomb friction of {friction:.4g} {unit} is far beyond the {torque:.3g} {unit} of {of}"
+            remedy = f"check the unit of the efforts, and {where}"
             reason = Reason(Kind.WRONG_SIGNALS, f"{text}: {remedy}")
             checked = [one.refused(reason) if one.row.of.get("joint") == joint else one for one in checked]
     return checked

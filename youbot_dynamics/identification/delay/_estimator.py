@@ -18,6 +18,7 @@ from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time, real, 
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
+    CLOCK,
     LONGEST,
     covariance_in_blocks,
     fit_fopdt,
@@ -52,7 +53,6 @@ LEAD = 0.2  # negative range of the search [s]: motion before its command means 
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
 _FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
 _LARGEST = 0.01  # half-width above which that of no delay is negligible [s]
-_SHAPE_ERROR = 0.1  # share of the difference between the shift of speeds and dead time + lag that may be an error
 # A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
 _RIVAL_MISFIT = 1.1
 # Improvement of the fit with the opposite sign above which the signs are reported as wrong.
@@ -68,7 +68,7 @@ _LARGEST_VALUE = 1e9
 
 @dataclass(frozen=True)
 class DelayEstimate(Estimate):
-    """Effective delay of one channel: the shift, dead time + lag [s], NaN if nothing could be fitted.
+    """Effective delay of one channel: dead time + lag where both are identified, else the shift [s]; NaN without a fit.
 
     Its standard error is from blocks of the residual, since single samples are correlated.
     """
@@ -141,8 +141,8 @@ def estimate_delay(
     residual that `friction` explains repeats with the command; it belongs to the effective delay, not to the noise.
 
     With `model="fopdt"`, dead time and first-order lag are also estimated separately (`fit_fopdt`), if the data allow
-    it. The effective delay of positions does not change. The shift that fits speeds best is shorter than dead time +
-    lag where the command jumps, by 0.3 lags for a step; there the sum takes its place. A constant offset between the
+    it. Their sum and its interval then replace the shift: that is shorter where the command changes within a lag, by
+    some per mille of the delay for positions, and by 0.3 lags for speeds and a step. A constant offset between the
     clocks of command and motion adds to the dead time; data that travel in one direction cannot separate the two.
 
     Args:
@@ -274,15 +274,16 @@ def _estimate_channel(name: str, channel: _Channel, separate: bool) -> DelayEsti
     if shift is None:
         return without_fit(CONSTANT_BEFORE)
     value, error, residual, reason = shift.value, shift.error, shift.residual, shift.reason
+    half_width = student(shift.freedom) * error
+    interval = (value - half_width, value + half_width)
     dead_time, lag = refused(reason) if separate and reason else (None, None)
     if separate and not reason:
         start = max(0.0, value)
-        dead_time, lag, residual = fit_fopdt(command, time, channel.motion, start, channel.friction, channel.longest)
-        if command.half_window > 0.0 and dead_time.identified and lag.identified:
-            shorter = dead_time.value + lag.value - value
-            value, error = value + shorter, float(np.hypot(error, _SHAPE_ERROR * shorter))
-    half_width = student(shift.freedom) * error
-    interval = (value - half_width, value + half_width)
+        parts = fit_fopdt(command, time, channel.motion, start, channel.friction, channel.longest)
+        dead_time, lag, whole, residual = parts
+        if whole is not None and dead_time.identified and lag.identified:
+            value, error, interval = whole.value, whole.standard_error, whole.interval
+            half_width = 0.5 * (interval[1] - interval[0])
     if reason is None:
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
         unknown = Unknown("delay", "s", resolution=negligible_delay(time))
@@ -327,7 +328,7 @@ def _best_shift(channel: _Channel) -> _Shift | None:
     residual = centred - gain * (model - model.mean())
     noise = _without_friction(residual, columns, channel.friction, time - value)
     covariance, freedom = covariance_in_blocks(columns, noise, time)
-    error = float(np.sqrt(covariance[-1, -1]))
+    error = float(np.hypot(np.sqrt(covariance[-1, -1]), CLOCK))
     reason = None
     if not np.isfinite(error):
         reason = NO_INFORMATION

@@ -30,6 +30,7 @@ from youbot_dynamics.identification.least_squares import (
 from youbot_dynamics.identification.signals import HeldCommand
 
 LONGEST = 0.8  # largest delay, dead time and lag considered [s]
+CLOCK = 2e-6  # [s] standard error of any delay: clocks and stamps are no better, however exact the fit
 BLOCK = 0.8  # [s] several correlation times of the residual (0.1-0.3 s), so that blocks are independent
 
 
@@ -133,6 +134,15 @@ def negligible_part(delay: float) -> float:
     return min(NEGLIGIBLE * delay, _LARGEST_PART)
 
 
+class Fopdt(NamedTuple):
+    """Dead time and lag of a motion."""
+
+    dead_time: Estimate
+    lag: Estimate
+    whole: Estimate | None  # their sum, to be judged where both are identified; None where nothing was fitted
+    residual: Vector  # (m,) of the model
+
+
 def fit_fopdt(
     command: HeldCommand,
     time: Vector,
@@ -141,7 +151,7 @@ def fit_fopdt(
     friction: HeldCommand | None,
     longest: float,
     block: float = BLOCK,
-) -> tuple[Estimate, Estimate, Vector]:
+) -> Fopdt:
     """Fit motion(t) = a + K x(t - tau) + friction, T x'' + x' = u, u the held command, by least squares over tau and T.
 
     The transfer function from command to motion is K exp(-tau s) / (1 + T s), a first-order lag with dead time. x is
@@ -173,7 +183,8 @@ def fit_fopdt(
         block: length of the blocks of the jackknife [s], several correlation times of the residual.
 
     Returns:
-        Dead time tau, lag d - tau (T of one lag, the sum of several), and the residual (m,) of the model with friction.
+        Dead time tau, lag d - tau (T of one lag, the sum of several), d, and the residual (m,) of the model with
+        friction.
     """
     search = _Search(command, time, motion, friction, delay, longest, block)
     dead_time, lag, settled = search.best()
@@ -185,14 +196,15 @@ def fit_fopdt(
     known = bool(np.all(np.isfinite(covariance)))
     if not (known and settled):
         reason = unsettled(f"{_BUDGET} evaluations") if known else NO_RESPONSE
-        return *refused(reason, dead_time, lag), residual
+        return Fopdt(*refused(reason, dead_time, lag), None, residual)
     hidden = hypot(_HIDDEN_NOISE * rms(residual), _HIDDEN_FRICTION * rms(search.friction_at(dead_time, lag)))
     covariance = covariance[-2:, -2:] + np.diag([(hidden / orthogonal_size(slopes, k)) ** 2 for k in (-2, -1)])
+    covariance[0, 0] += CLOCK**2
     q = 0.5 * lag**2
     if lag < 1.001 * LEAST_LAG:  # at its bound q is not at the minimum of the misfit; the slopes give the minimum
         q = min(q, 0.5 * slope_lag**2 + float(np.linalg.lstsq(slopes, linear_residual, rcond=None)[0][-1]))
     orders = _orders(search, dead_time, lag, hidden)
-    return *_judged(dead_time + lag, q, orders, covariance, freedom, longest), residual
+    return Fopdt(*_judged(dead_time + lag, q, orders, covariance, freedom, longest), residual)
 
 
 class _Order(NamedTuple):
@@ -334,8 +346,8 @@ def _correlation(covariance: Vector, lag: float) -> float:
 
 def _judged(
     delay: float, q: float, orders: tuple[_Order, ...], covariance: Vector, freedom: int, longest: float
-) -> tuple[Estimate, Estimate]:
-    """Dead time and lag with intervals and verdicts.
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Dead time and lag with intervals and verdicts, and their sum.
 
     `delay` is the estimate of d [s] with order 0, `q` lag^2 / 2 [s^2] at the minimum of the misfit with it, possibly
     negative; `covariance` (2, 2) is theirs. Values are with the first order, intervals cover all of them. `longest`
@@ -390,7 +402,10 @@ def _judged(
         unknown = Unknown(name, "s", low=0.0, resolution=negligible)
         one = judge(unknown, value, half_width / multiple, half_width, hint, interval)
         judged.append(one if reason is None else one.refused(reason))
-    return identified_together(*judged)
+    sums = [delay + order.delay for order in orders]
+    interval = min(sums) - float(half_width_d), max(sums) + float(half_width_d)
+    whole = Estimate("delay", "s", sums[0], 0.5 * (interval[1] - interval[0]) / multiple, interval)
+    return *identified_together(*judged), whole
 
 
 def identified_together(dead_time: Estimate, lag: Estimate) -> tuple[Estimate, Estimate]:

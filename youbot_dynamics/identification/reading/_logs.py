@@ -11,7 +11,7 @@ from types import MappingProxyType
 from youbot_dynamics.arrays import read_only
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.reading._whose import UNNAMED
-from youbot_dynamics.recording.text_columns import SUFFIXES, Columns, propose_columns
+from youbot_dynamics.recording.text_columns import SUFFIXES, Columns, described_columns, propose_columns
 from youbot_dynamics.recording.text_log import AXES, JOINT_ROLES, TextLog, read_text_log
 from youbot_dynamics.robot import Robot, unnamed_robot
 
@@ -30,7 +30,7 @@ def columns_of(path: Path, columns: str, rate: float, robot: Robot) -> Columns |
     arm = robot.driver.arm_joints
     joints = () if robot.robot_id == _NAMELESS else arm
     known = (*robot.driver.wheel_joints, *arm)
-    return Columns(columns, rate) if columns else propose_columns(path, joints, rate, known)
+    return described_columns(path, columns, rate) if columns else propose_columns(path, joints, rate, known)
 
 
 def robot_of(logs: Sequence[Columns | None], robot: Robot) -> Robot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from contextlib import suppress
 
@@ -14,6 +15,8 @@ from youbot_dynamics.robot import Robot
 UNNAMED = ("unnamed base", "unnamed robot")
 _REMEDY = "give robot.driver.wheel_joints of its robot file the names of the recording, front left first"
 _MOST_LISTED = 12  # joints in a message
+_WHEEL = re.compile(r"wheel|(front|rear|back).*(left|right)|(left|right).*(front|rear|back)|^[fbr][lr]$", re.IGNORECASE)
+_FEWEST_WHEELS = 3  # of a base that moves in all directions
 
 
 def of_known_joints(recording: Recording, robot: Robot) -> bool:
@@ -36,12 +39,19 @@ def of_known_joints(recording: Recording, robot: Robot) -> bool:
 
 
 def other_joints(recording: Recording, robot: Robot) -> str:
-    """Warning about joints that are neither the wheels nor the arm of a robot with a file of its own; "" without any.
+    """Warning about joints that are neither the wheels nor the arm of a robot; "" without any.
 
-    Fewer joints than wheels may be of anything, and more may be of another arm.
+    Fewer joints than wheels may be of anything, and more may be of another arm. Without a robot file, those count that
+    are named as wheels are.
     """
     wheels = robot.driver.wheel_joints
     found = _joints(recording, wheels)
+    if robot.is_youbot and not found & {*wheels, *robot.driver.arm_joints}:
+        alike = sorted(name for name in found if _WHEEL.search(name))
+        if len(alike) < _FEWEST_WHEELS:
+            return ""
+        names = ", ".join(alike[:_MOST_LISTED])
+        return f"joints {names} look like wheels: name them in the six lines of a robot file (docs/new_robot.md)"
     if robot.is_youbot or found & {*wheels, *robot.driver.arm_joints} or len(found) < len(wheels):
         return ""
     return (

@@ -34,6 +34,7 @@ _QUIET: dict[str, Any] = {"told": ("response of the base",), "quiet": True}
 _ROLLERS = _QUIET | {"sideways": True}
 DEAD_TIME = Row("robot.base.response.dead_time_{axis}", "s", "dead time {axis} of the response", _WHOLE, True, **_QUIET)
 LAG = Row("robot.base.response.lag", "s", "lag of the response", _WHOLE, **_QUIET)
+GAIN = Row("base.response.gain_{axis}", "1", "gain {axis}, for the geometry in use", told=("delay {axis}", "gain"))
 FINDINGS = Table(
     *(DEAD_TIME, LAG),
     Row("robot.base.response.rate", "1/s", "half the damping of the speed loops", _WHOLE, **_QUIET),
@@ -46,7 +47,7 @@ FINDINGS = Table(
     Row("robot.base.response.integral", "1", "integral action of the speed loops", _WHOLE, **_QUIET),
     Row("robot.base.response.feed", "1", "torque for accelerations in the speed loops", _WHOLE, **_QUIET),
     # The calibration identifies the gains; here they only keep the other values unbiased.
-    Row("base.response.gain_{axis}", "1", "gain {axis} of the response", told=("delay {axis}", "gain")),
+    GAIN,
 )
 _NOT_USED = "is not used"
 _AXES = (("x", "m"), ("y", "m"), ("yaw", "rad"))

@@ -14,7 +14,7 @@ from youbot_dynamics.control.tracker import TrackerSettings, TrackerState
 from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
 from youbot_dynamics.control.trajectory import Trajectory
 from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
-from youbot_dynamics.errors import InputError
+from youbot_dynamics.errors import InputError, ParameterError
 from youbot_dynamics.estimation.odometry import (
     BaseEstimator,
     GyroSettings,
@@ -368,6 +368,19 @@ _URDF = "youbot.urdf"
 _MODEL_FLOOR_FRICTION = 0.8  # chosen: config/mock.yaml
 _FRICTION = ("wheel_coulomb", "roller_coulomb", "viscous_x", "viscous_y")
 _MODEL_LAG = 0.005  # [s] share of the effective delay that is lag, the least the facts give
+
+
+def identified_twin(robot: Robot, noisy: BaseTruth) -> BaseTruth:
+    """The identified robot as a twin whose stamps and readings are as noisy as those of another.
+
+    Raises:
+        ParameterError: no delay of it is known.
+    """
+    if not (robot.base.response.known or np.any(robot.base.delay.effective() > 0.0)):
+        remedy = "give the robot.yaml or result.yaml of an identification"
+        raise ParameterError(f"robot '{robot.robot_id}'", got="no identified delay", remedy=remedy)
+    noise = {name: getattr(noisy, name) for name in ("stamp_jitter", "speed_lag", "effort_noise")}
+    return replace(identified_model(robot), **noise)
 
 
 def identified_model(robot: Robot) -> BaseTruth:
