@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from youbot_dynamics.arrays import Indices, Vector
-from youbot_dynamics.identification.calibration._model import AROUND, MOVING, Guess, Windows, odometry, wrapped
+from youbot_dynamics.identification.calibration._model import (
+    AROUND,
+    MOVING,
+    Guess,
+    Wheels,
+    Windows,
+    odometry,
+    wrapped,
+)
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.comparison import sample_poses
 from youbot_dynamics.identification.least_squares import Kind, Reason
@@ -47,14 +55,18 @@ _EXCITED_WINDOWS = 3
 def first_guess(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Guess:
     """The configured base, with a first estimate of clock offsets and sensor yaw from the recordings."""
     offsets = np.array([_rough_offset(signals, base) for signals in recordings])
+    return Guess(base, np.array([0.0, 0.0, first_yaw(recordings, base, offsets.tolist())]), offsets)
+
+
+def first_yaw(recordings: Sequence[CalibrationSignals], wheels: Wheels, offsets: Sequence[float]) -> float:
+    """Estimate of the yaw [rad] of the tracked body on the base, with the clock offsets (r,) [s]."""
     product = 0j
     for signals, offset in zip(recordings, offsets, strict=True):
         if has_readings(signals):
-            rolled, tracked = (displacements(poses) @ [1.0, 1j, 0.0] for poses in _paths(signals, base, float(offset)))
+            rolled, tracked = (displacements(poses) @ [1.0, 1j, 0.0] for poses in _paths(signals, wheels, offset))
             product += np.sum(np.conj(rolled) * tracked)
     # A displacement at angle a in the base frame has the angle a - b in the frame of a body turned by b.
-    yaw = -float(np.angle(product)) if product else 0.0
-    return Guess(base, np.array([0.0, 0.0, yaw]), offsets)
+    return -float(np.angle(product)) if product else 0.0
 
 
 def has_readings(signals: CalibrationSignals) -> bool:
@@ -62,7 +74,7 @@ def has_readings(signals: CalibrationSignals) -> bool:
     return len(signals.pose_time) > 1 and len(signals.wheel_time) > 1
 
 
-def _paths(signals: CalibrationSignals, base: MecanumBase, offset: float) -> tuple[Vector, Vector]:
+def _paths(signals: CalibrationSignals, base: Wheels, offset: float) -> tuple[Vector, Vector]:
     """Poses (m, 3) on a grid of times, by the wheels and by the tracker."""
     times = common_times(signals, offset)
     return odometry(signals, base, times), sample_poses(signals.pose_time, signals.poses, times + offset)

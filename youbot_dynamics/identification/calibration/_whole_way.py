@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -23,8 +23,9 @@ from scipy.special import fdtri
 from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.calibration._fit import LATERAL_FACTOR, LEVER, RADIUS, RADIUS_ERROR
-from youbot_dynamics.identification.calibration._model import Guess, lever, odometry
+from youbot_dynamics.identification.calibration._model import Guess, Wheels, lever, odometry
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
+from youbot_dynamics.identification.calibration._start import first_yaw
 from youbot_dynamics.identification.calibration._weights import UNEQUAL
 from youbot_dynamics.identification.least_squares import (
     CONFIDENCE,
@@ -41,8 +42,6 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.kinematics.tricycle import Tricycle
 from youbot_dynamics.robot_base import WHEELS
 
-Wheels: TypeAlias = MecanumBase | Tricycle
-
 _STEP = 0.5  # [s] between the poses that are compared
 _FEWEST_DRIVES = 4  # fewer are cut into parts
 _PARTS = 6  # at least, where drives are cut
@@ -53,10 +52,10 @@ _FIRST_SCALES = 0.02, 0.1  # [m, rad]
 _USEFUL, _EQUAL = 0.05, 0.005  # largest useful half-width of a size, as its share; of a radius error
 _PLACE, _ANGLE = 0.01, 0.02  # [m, rad] useful half-width of the place of the tracked body
 _LIKELY = 0.2  # standard deviation of sizes over the configured ones, in logarithms: where no drive shows them
-# Chosen: standard deviation between kinds of motion of what a size seems to be: circles and squares of one day, driven
-# by four robots of the benchmark OptiOdom, differ by up to 0.7 % (fixed wheels) and 1.4 % (rollers).
-_KINDS = 0.004
-_NEAR = 0.1, 0.1, 0.05  # [m, m, rad] of the place of the tracked body
+# Chosen: standard deviation between kinds of motion of what a size seems to be. Circles and squares of one day, driven
+# by robots of the benchmark OptiOdom, differ by up to 0.7 % on tyres and 1.4 % on rollers.
+_ON_TYRES, _ON_ROLLERS = 0.004, 0.007
+_NEAR = 0.3, 0.3, 0.05  # [m, m, rad] standard deviation of the place of the body, and of its yaw from the first guess
 
 
 class Drift(NamedTuple):
@@ -65,9 +64,10 @@ class Drift(NamedTuple):
     position: float  # root mean square error at the end of a drive, over its way [1]
     yaw: float  # the same [rad/m]
     drives: int  # by which it is known
+    kinds: float  # standard deviation between kinds of motion of what a size seems to be [1]
 
     def within(self, way: float, turn: float) -> tuple[float, float]:
-        """Errors [m, rad] at the end that 95 % of drives do not exceed, also of another kind of motion (`_KINDS`).
+        """Errors [m, rad] at the end that 95 % of drives do not exceed, also of another kind of motion.
 
         Args:
             way: of the wheels, with turns [m].
@@ -76,7 +76,7 @@ class Drift(NamedTuple):
         more = way * math.sqrt(1.0 + 1.0 / self.drives)
         plane = math.sqrt(fdtri(2, 2 * (self.drives - 1), CONFIDENCE))
         position, yaw = self.position * more * plane, self.yaw * more * student(self.drives - 1)
-        return math.hypot(position, NORMAL * _KINDS * way), math.hypot(yaw, NORMAL * _KINDS * turn)
+        return math.hypot(position, NORMAL * self.kinds * way), math.hypot(yaw, NORMAL * self.kinds * turn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +96,7 @@ class _Geometry(NamedTuple):
     values: Callable[[Wheels], Vector]  # (q,) values that are reported
     unknowns: tuple[Unknown, ...]  # of these values
     beliefs: Vector  # (k, p) rows that are 0 +-1 for what is believed without data
+    kinds: float  # standard deviation between kinds of motion of what a size seems to be [1]
     reach: float  # [m] of the wheels from the centre: the rim way of a turn of 1 rad
 
 
@@ -170,13 +171,13 @@ def calibrate_whole_way(
         raise InputError("offsets", got=f"{len(offsets)} values", expected=f"{len(recordings)}, one a recording")
     geometry = _of_tricycle(wheels) if isinstance(wheels, Tricycle) else _of_base(wheels)
     drives = _drives(recordings, offsets, wheels, geometry.reach)
-    fitted = _fit(drives, geometry)
-    found = geometry.changed(fitted.values[:-3])
-    sensor = fitted.values[-3:]
-    alone = [(geometry.changed(values[:-3]), values[-3:]) for values in fitted.without]
+    guess = np.array([0.0, 0.0, first_yaw(recordings, wheels, offsets)])
+    fitted = _fit(drives, geometry, guess)
+    found, sensor = geometry.changed(fitted.values[:-3]), guess + fitted.values[-3:]
+    alone = [(geometry.changed(values[:-3]), guess + values[-3:]) for values in fitted.without]
     ends = np.array([drive.drift(*left, geometry.reach) for drive, left in zip(drives, alone, strict=True)])
     shares = np.sqrt(np.mean((ends[:, :2] / ends[:, 2:]) ** 2, axis=0))
-    drift = Drift(float(shares[0]), float(shares[1]), len(drives))
+    drift = Drift(float(shares[0]), float(shares[1]), len(drives), geometry.kinds)
     return WholeWay(_judged(geometry, fitted, found, sensor), found, read_only(sensor.copy()), drift)
 
 
@@ -219,15 +220,15 @@ def _drive(signals: CalibrationSignals, offset: float) -> _Drive:
 
 
 class _Fitted(NamedTuple):
-    """Fitted changes of the geometry and pose of the body."""
+    """Fitted changes of the geometry and of the pose of the body."""
 
     values: Vector  # (p + 3,)
     without: list[Vector]  # the same without each of the drives
     believed: Vector  # (p + 3, k) changes by one standard deviation of each belief
 
 
-def _fit(drives: Sequence[_Drive], geometry: _Geometry) -> _Fitted:
-    """Fit all drives with equal weight, and each time without one of them."""
+def _fit(drives: Sequence[_Drive], geometry: _Geometry, guess: Vector) -> _Fitted:
+    """Fit all drives with equal weight, and each time without one of them; `guess` (3,) is of the body's pose."""
     p = geometry.beliefs.shape[1]
     beliefs = np.zeros((len(geometry.beliefs) + 3, p + 3))
     beliefs[:-3, :p], beliefs[-3:, p:] = geometry.beliefs, np.diag(1.0 / np.array(_NEAR))
@@ -235,14 +236,14 @@ def _fit(drives: Sequence[_Drive], geometry: _Geometry) -> _Fitted:
 
     def weighted(values: Vector) -> Vector:
         found = geometry.changed(values[:p])
-        tables = [drive.errors(found, values[p:], scales) / scales[[0, 0, 1]] for drive in drives]
+        tables = [drive.errors(found, guess + values[p:], scales) / scales[[0, 0, 1]] for drive in drives]
         return np.concatenate([*((table / math.sqrt(len(table))).ravel() for table in tables), beliefs @ values])
 
     for _ in range(_ROUNDS):
         solved = least_squares(weighted, values, x_scale=np.append(np.full(p, 0.01), (0.02, 0.02, 0.02)))
         values = solved.x
         found = geometry.changed(values[:p])
-        squares = [np.mean(drive.errors(found, values[p:], scales) ** 2, axis=0) for drive in drives]
+        squares = [np.mean(drive.errors(found, guess + values[p:], scales) ** 2, axis=0) for drive in drives]
         x, y, yaw = np.sqrt(np.mean(squares, axis=0))
         scales = np.maximum([math.hypot(x, y) / math.sqrt(2.0), yaw], 1e-6)
     solved = least_squares(weighted, values, x_scale=np.append(np.full(p, 0.01), (0.02, 0.02, 0.02)))
@@ -271,7 +272,10 @@ def _judged(geometry: _Geometry, fitted: _Fitted, found: Wheels, sensor: Vector)
         Unknown("sensor_y", "m", resolution=_PLACE),
         Unknown("sensor_yaw", "rad", resolution=_ANGLE),
     )
-    kinds = [_KINDS * abs(value) if unknown.share == _USEFUL else 0.0 for unknown, value in zip(unknowns, values)]
+    kinds = [
+        geometry.kinds * abs(value) if unknown.share == _USEFUL else 0.0
+        for unknown, value in zip(unknowns, values, strict=True)
+    ]
     errors = np.linalg.norm([between, kinds, *steps], axis=0)
     multiple = student(count - 1)
     return tuple(
@@ -305,7 +309,8 @@ def _of_base(base: MecanumBase) -> _Geometry:
     likely = np.zeros((p - n + 1, p))
     likely[0, :n] = 1.0 / (n * _LIKELY)
     likely[1:, n:] = np.eye(p - n) / _LIKELY
-    return _Geometry(changed, values, tuple(unknowns), np.vstack([equal, likely]), lever(base))
+    kinds = _ON_TYRES if np.all(base.fixed) else _ON_ROLLERS
+    return _Geometry(changed, values, tuple(unknowns), np.vstack([equal, likely]), kinds, lever(base))
 
 
 def _of_tricycle(configured: Tricycle) -> _Geometry:
@@ -329,4 +334,4 @@ def _of_tricycle(configured: Tricycle) -> _Geometry:
         Unknown("wheelbase", "m", share=_USEFUL),
         Unknown("steering_offset", "rad", resolution=_ANGLE),
     )
-    return _Geometry(changed, values, unknowns, np.diag([1.0 / _LIKELY] * 3), configured.wheelbase)
+    return _Geometry(changed, values, unknowns, np.diag([1.0 / _LIKELY] * 3), _ON_TYRES, configured.wheelbase)
