@@ -12,7 +12,7 @@ from youbot_dynamics.identification.calibration._tape import (
     tape_program,
 )
 from youbot_dynamics.identification.calibration._tape_reading import read_distance, read_turn
-from youbot_dynamics.identification.calibration._whole_way import Drift, WholeWay, calibrate_whole_way
+from youbot_dynamics.identification.calibration._whole_way import Drift, WholeWay, calibrate_whole_way, expected_drift
 
 __all__ = [
     "Calibration",
@@ -24,6 +24,7 @@ __all__ = [
     "calibrate",
     "calibrate_by_tape",
     "calibrate_whole_way",
+    "expected_drift",
     "held",
     "read_distance",
     "read_turn",

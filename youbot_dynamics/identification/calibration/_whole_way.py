@@ -169,16 +169,46 @@ def calibrate_whole_way(
         raise InputError("recordings", got=f"columns {shapes}", expected=f"{columns} in each")
     if len(offsets) != len(recordings):
         raise InputError("offsets", got=f"{len(offsets)} values", expected=f"{len(recordings)}, one a recording")
-    geometry = _of_tricycle(wheels) if isinstance(wheels, Tricycle) else _of_base(wheels)
+    geometry = _geometry(wheels)
     drives = _drives(recordings, offsets, wheels, geometry.reach)
     guess = np.array([0.0, 0.0, first_yaw(recordings, wheels, offsets)])
     fitted = _fit(drives, geometry, guess)
     found, sensor = geometry.changed(fitted.values[:-3]), guess + fitted.values[-3:]
     alone = [(geometry.changed(values[:-3]), guess + values[-3:]) for values in fitted.without]
-    ends = np.array([drive.drift(*left, geometry.reach) for drive, left in zip(drives, alone, strict=True)])
-    shares = np.sqrt(np.mean((ends[:, :2] / ends[:, 2:]) ** 2, axis=0))
-    drift = Drift(float(shares[0]), float(shares[1]), len(drives), geometry.kinds)
+    ends = [drive.drift(*left, geometry.reach) for drive, left in zip(drives, alone, strict=True)]
+    drift = _drift(ends, geometry)
     return WholeWay(_judged(geometry, fitted, found, sensor), found, read_only(sensor.copy()), drift)
+
+
+def expected_drift(
+    recordings: Sequence[CalibrationSignals], wheels: Wheels, sensor: Vector, offsets: Sequence[float]
+) -> Drift:
+    """Drift of odometry with a geometry that is known, by the ends of these recordings.
+
+    Args:
+        recordings: as of `calibrate_whole_way`.
+        wheels: the geometry.
+        sensor: (3,) pose of the tracked body on the base [m, m, rad].
+        offsets: as of `calibrate_whole_way`.
+
+    Raises:
+        IdentificationError: too few drives with motion in which the poses are known.
+    """
+    geometry = _geometry(wheels)
+    drives = _drives(recordings, offsets, wheels, geometry.reach)
+    return _drift([drive.drift(wheels, sensor, geometry.reach) for drive in drives], geometry)
+
+
+def _drift(ends: Sequence[tuple[float, float, float]], geometry: _Geometry) -> Drift:
+    """Drift by errors [m, rad] at the ends of drives, and their ways [m]."""
+    table = np.array(ends)
+    position, yaw = np.sqrt(np.mean((table[:, :2] / table[:, 2:]) ** 2, axis=0)).tolist()
+    return Drift(position, yaw, len(ends), geometry.kinds)
+
+
+def _geometry(wheels: Wheels) -> _Geometry:
+    """Unknowns of these wheels."""
+    return _of_tricycle(wheels) if isinstance(wheels, Tricycle) else _of_base(wheels)
 
 
 def _drives(

@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from youbot_dynamics.arrays import Vector, rms
+from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.calibration._findings import FINDINGS, geometry_findings
 from youbot_dynamics.identification.calibration._fit import LEVER, Calibration
 from youbot_dynamics.identification.calibration._model import odometry_errors
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
+from youbot_dynamics.identification.calibration._whole_way import expected_drift
 from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
 from youbot_dynamics.identification.reading import Opened
@@ -64,6 +66,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         bases = geometry.mecanum(), fitted.calibration.base
         before, after = (_rms_errors(used, fitted.calibration, base) for base in bases)
         notes.append(_comparison(before, after))
+        notes += _drift_note(used, fitted.calibration)
         products = {TWIST_ERROR: after / _SPAN} if np.all(np.isfinite(after)) else {}
     samples = sum(len(signals.poses) for signals in used)
     findings = geometry_findings(fitted.calibration, geometry, samples)
@@ -91,6 +94,19 @@ def _rms_errors(recordings: Sequence[CalibrationSignals], calibration: Calibrati
     sensor, smoothing = calibration.sensor, calibration.smoothing
     errors = np.vstack([odometry_errors(part, base, sensor, offset, _SPAN, smoothing) for part, offset in pairs])
     return np.sqrt(np.mean(errors**2, axis=0)) if len(errors) else np.full(3, np.nan)
+
+
+def _drift_note(recordings: Sequence[CalibrationSignals], calibration: Calibration) -> list[str]:
+    """What odometry does over whole drives, in words; nothing where there are too few."""
+    try:
+        drift = expected_drift(recordings, calibration.base, calibration.sensor, calibration.offsets.tolist())
+    except IdentificationError:
+        return []
+    return [
+        "at the end of a drive, expect odometry with the identified geometry to be off by "
+        f"{100.0 * drift.position:.2g} % of the way of the wheels and {np.degrees(drift.yaw):.2g} degrees a metre of "
+        f"it (root mean square of {drift.drives} drives or parts of drives; turns on the spot are way of the wheels too)"
+    ]
 
 
 def _comparison(before: Vector, after: Vector) -> str:

@@ -1,0 +1,167 @@
+"""Calibration over whole drives: geometry of every kind of base, what the motion leaves open, drift, held readings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from repository import DATA
+
+from bench import optiodom
+from youbot_dynamics.arrays import Vector
+from youbot_dynamics.errors import IdentificationError, InputError
+from youbot_dynamics.identification.calibration import CalibrationSignals, calibrate_whole_way, expected_drift, held
+from youbot_dynamics.kinematics import planar
+from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.kinematics.tricycle import Tricycle
+
+STEP = 0.05  # [s]
+OPTIODOM = DATA / "optiodom"
+DIFFERENTIAL = MecanumBase.differential(0.042, 0.2)
+MECANUM = MecanumBase.rectangular(0.05, 0.235, 0.15)
+TRUE_DIFFERENTIAL = MecanumBase.differential(0.0415, 0.206, [0.002, -0.002])
+TRUE_MECANUM = MecanumBase.rectangular(0.0485, 0.235, 0.16, 0.96)
+SENSOR = (0.05, -0.03, 1.2)
+SLIP = 0.002, 0.004  # [m, rad] a square root of a metre of the way, of the position and of the yaw
+
+
+def drive(
+    true: MecanumBase | Tricycle, seed: int, seconds: float = 60.0, axes: tuple[float, float, float] = (0.2, 0.2, 0.6)
+) -> CalibrationSignals:
+    """A drive of smooth random twists along `axes` [m/s, m/s, rad/s] with slip that adds up, seen by a tracker."""
+    random = np.random.default_rng(seed)
+    time = np.arange(0.0, seconds, STEP)
+    waves = np.sin(random.uniform(0.1, 0.5, (3, 3, 1)) * time + random.uniform(0.0, 6.3, (3, 3, 1)))
+    twists = (np.mean(waves, axis=0) * np.array(axes)[:, None]).T
+    if isinstance(true, Tricycle):
+        steering = 0.8 * np.sin(0.3 * time + random.uniform(0.0, 6.3)) + 0.1
+        columns = true.rolled(np.cumsum(np.full(len(time), 0.2)), steering)
+    else:
+        allowed = twists @ true.motions @ true.motions.T
+        columns = np.vstack([np.zeros(len(true.radii)), np.cumsum(STEP * allowed @ true.inverse_matrix.T, axis=0)])
+        columns = columns[: len(time)]
+    steps = np.diff(columns, axis=0) @ true.forward_matrix.T
+    way = np.sqrt(np.hypot(steps[:, 0], steps[:, 1]) + 0.2 * np.abs(steps[:, 2]))
+    steps += random.normal(size=steps.shape) * way[:, None] * (SLIP[0], SLIP[0], SLIP[1])
+    if isinstance(true, Tricycle) or np.any(true.fixed):
+        steps[:, 1] = 0.0
+    poses = [planar.compose([1.0, 2.0, random.uniform(-3.0, 3.0)], np.zeros(3))]
+    for step in steps:
+        poses.append(planar.compose(poses[-1], planar.exponential(step)))
+    seen = np.array([planar.compose(pose, SENSOR) for pose in poses])
+    seen += random.normal(size=seen.shape) * (0.001, 0.001, 0.002)
+    return CalibrationSignals(time, columns, time, seen, seed)
+
+
+def test_radii_track_and_place_of_a_differential_base_come_out_of_six_drives() -> None:
+    found = calibrate_whole_way([drive(TRUE_DIFFERENTIAL, seed) for seed in range(6)], DIFFERENTIAL)
+    true = {"wheel_radius": 0.0415, "lever": 0.103, "wheel_radius_error_fl": 0.002, "sensor_x": 0.05, "sensor_yaw": 1.2}
+    for name, value in true.items():
+        estimate = found[name]
+        assert estimate.identified, estimate.verdict
+        assert estimate.interval[0] <= value <= estimate.interval[1]
+    assert found["wheel_radius"].value == pytest.approx(0.0415, rel=0.005)
+    assert found["lever"].value == pytest.approx(0.103, rel=0.005)
+
+
+def test_a_tricycle_is_calibrated_with_the_offset_of_its_steering() -> None:
+    true = Tricycle(0.0318, 0.156, -0.02)
+    found = calibrate_whole_way([drive(true, seed, 90.0) for seed in range(4)], Tricycle(0.0325, 0.15))
+    for name, value in {"wheel_radius": 0.0318, "wheelbase": 0.156, "steering_offset": -0.02}.items():
+        estimate = found[name]
+        assert estimate.identified, estimate.verdict
+        assert estimate.interval[0] <= value <= estimate.interval[1]
+    assert found["wheel_radius"].value == pytest.approx(0.0318, rel=0.005)
+    assert found["wheelbase"].value == pytest.approx(0.156, rel=0.01)
+
+
+def test_one_long_drive_of_mecanum_wheels_is_cut_and_gives_the_lateral_factor() -> None:
+    found = calibrate_whole_way([drive(TRUE_MECANUM, 1, 240.0)], MECANUM)
+    assert found["wheel_radius"].value == pytest.approx(0.0485, rel=0.005)
+    assert found["lateral_factor"].value == pytest.approx(0.96, rel=0.005)
+    assert found.drift.drives >= 6
+
+
+def test_what_straight_drives_leave_open_is_refused() -> None:
+    found = calibrate_whole_way(
+        [drive(TRUE_DIFFERENTIAL, seed, axes=(0.2, 0.0, 0.0)) for seed in range(6)], DIFFERENTIAL
+    )
+    assert found["wheel_radius"].identified
+    for name in ("lever", "sensor_x", "sensor_y"):
+        assert not found[name].identified
+
+
+def test_the_predicted_drift_holds_on_drives_that_were_not_fitted() -> None:
+    found = calibrate_whole_way([drive(TRUE_DIFFERENTIAL, seed) for seed in range(10)], DIFFERENTIAL)
+    inside = []
+    for seed in range(100, 160):
+        left = drive(TRUE_DIFFERENTIAL, seed)
+        steps = np.diff(left.wheel_angles, axis=0) @ found.wheels.forward_matrix.T
+        way = float(np.sum(np.hypot(steps[:, 0], steps[:, 1]) + 0.103 * np.abs(steps[:, 2])))
+        allowed = found.drift.within(way, float(np.sum(np.abs(steps[:, 2]))))
+        end = _end(left, steps)
+        inside += [end[0] <= allowed[0], end[1] <= allowed[1]]
+    assert 0.88 <= np.mean(inside) <= 1.0
+    assert found.drift.position < 0.02
+
+
+def _end(signals: CalibrationSignals, steps: Vector) -> tuple[float, float]:
+    """Errors [m, rad] at the end of odometry that starts at the first pose of the tracked body."""
+    base = planar.compose(signals.poses[0], planar.between(np.array(SENSOR), np.zeros(3)))
+    for step in steps:
+        base = planar.compose(base, planar.exponential(step))
+    error = planar.between(signals.poses[-1], planar.compose(base, SENSOR))
+    return float(np.hypot(error[0], error[1])), abs(float(error[2]))
+
+
+def test_the_drift_with_a_wrong_radius_is_that_of_the_radius() -> None:
+    drives = [drive(TRUE_DIFFERENTIAL, seed, axes=(0.2, 0.0, 0.0)) for seed in range(6)]
+    true = expected_drift(drives, TRUE_DIFFERENTIAL, np.array(SENSOR), [0.0] * 6)
+    wrong = MecanumBase.differential(1.05 * 0.0415, 0.206, [0.002, -0.002])
+    assert true.position < 0.01
+    assert expected_drift(drives, wrong, np.array(SENSOR), [0.0] * 6).position > 2.0 * true.position
+
+
+def test_too_little_motion_and_other_columns_are_refused() -> None:
+    with pytest.raises(IdentificationError, match="drive longer"):
+        calibrate_whole_way([drive(TRUE_DIFFERENTIAL, 0, 4.0)], DIFFERENTIAL)
+    with pytest.raises(InputError, match="4 in each"):
+        calibrate_whole_way([drive(TRUE_DIFFERENTIAL, 0)], MECANUM)
+    with pytest.raises(InputError, match="offsets"):
+        calibrate_whole_way([drive(TRUE_DIFFERENTIAL, 0)] * 4, DIFFERENTIAL, [0.0])
+
+
+def logged(lost: float, seed: int = 3) -> tuple[Vector, float]:
+    """Speeds that a log of 10 ms repeats until the next one of a loop of 40 ms comes, losing rows; and their sum."""
+    random = np.random.default_rng(seed)
+    readings = np.round(400.0 * (2.0 + np.sin(0.05 * np.arange(600))) + random.normal(size=600) * 5.0)[:, None]
+    rows = np.where(random.random(600) < lost, 3, 4)
+    return np.repeat(readings, rows, axis=0), float(4.0 * np.sum(readings))
+
+
+def test_readings_that_a_log_held_count_for_one_period_each_however_many_rows_it_lost() -> None:
+    for lost in (0.1, 0.4):
+        speeds, total = logged(lost)
+        found = held(speeds)
+        assert found is not None
+        assert found.period == 4.0
+        assert np.sum(found.speeds) == pytest.approx(total, rel=1e-3)
+        assert np.sum(speeds) < 0.98 * total
+
+
+def test_readings_that_are_new_in_each_row_are_left_alone() -> None:
+    random = np.random.default_rng(1)
+    steady = np.repeat([[12.0], [13.0], [12.0]], 200, axis=0) + (random.random((600, 1)) < 0.2)
+    assert held(steady) is None
+    assert held(np.zeros((100, 4))) is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not OPTIODOM.is_dir(), reason=f"no recordings in {OPTIODOM}")
+@pytest.mark.parametrize(("kind", "most"), [("omni4", 0.75), ("omni3", 0.75), ("tricyc", 0.85), ("diff", 0.9)])
+def test_left_out_sets_of_a_public_benchmark_drift_less_than_with_published_geometry(kind: str, most: float) -> None:
+    folders = sorted(file.parent for file in OPTIODOM.glob(f"{kind}/*/*/*_metadata.csv"))
+    sets = [optiodom.read_set(folder, *folder.relative_to(OPTIODOM).parts[:2]) for folder in folders]
+    parts = [optiodom.left_out(sets, each) for each in sets]
+    assert np.mean(np.vstack([part.ratios for part in parts])) < most
+    radii = [optiodom.fitted([each])["wheel_radius"].value for each in sets]
+    assert max(radii) / min(radii) < 1.015
