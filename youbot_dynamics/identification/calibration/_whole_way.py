@@ -50,11 +50,13 @@ _LEAST_WAY = 0.5  # [m] way of the wheels in a drive
 _ROUNDS = 4  # of weights
 _FIRST_SCALES = 0.02, 0.1  # [m, rad]
 _USEFUL, _EQUAL = 0.05, 0.005  # largest useful half-width of a size, as its share; of a radius error
-_PLACE, _ANGLE = 0.01, 0.02  # [m, rad] useful half-width of the place of the tracked body
+_PLACE, _ANGLE = 0.025, 0.02  # [m, rad] useful half-width of the place of the tracked body
 _LIKELY = 0.2  # standard deviation of sizes over the configured ones, in logarithms: where no drive shows them
 # Chosen: standard deviation between kinds of motion of what a size seems to be. Circles and squares of one day, driven
 # by robots of the benchmark OptiOdom, differ by up to 0.7 % on tyres and 1.4 % on rollers.
 _ON_TYRES, _ON_ROLLERS = 0.004, 0.007
+_OF_BODY = 0.001, 0.001, 0.004  # [m, m, rad] the same, of the place of the tracked body
+_KEPT = 1e-6  # standard deviation of what stays as configured
 _NEAR = 0.3, 0.3, 0.05  # [m, m, rad] standard deviation of the place of the body, and of its yaw from the first guess
 
 
@@ -95,9 +97,17 @@ class _Geometry(NamedTuple):
     changed: Callable[[Vector], Wheels]  # by changes (p,)
     values: Callable[[Wheels], Vector]  # (q,) values that are reported
     unknowns: tuple[Unknown, ...]  # of these values
+    columns: dict[str, int]  # the change that a value alone depends on
     beliefs: Vector  # (k, p) rows that are 0 +-1 for what is believed without data
     kinds: float  # standard deviation between kinds of motion of what a size seems to be [1]
     reach: float  # [m] of the wheels from the centre: the rim way of a turn of 1 rad
+
+
+_PLACES = (
+    Unknown("sensor_x", "m", resolution=_PLACE),
+    Unknown("sensor_y", "m", resolution=_PLACE),
+    Unknown("sensor_yaw", "rad", resolution=_ANGLE),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +166,8 @@ def calibrate_whole_way(
         offsets: (r,) pose stamp minus wheel stamp of the same moment in each recording [s]; 0 if not given.
 
     Returns:
-        Values with intervals that hold between drives, and the drift to expect on others.
+        Values with intervals that hold between drives, and the drift to expect on others. What the drives leave open
+        is refused and stays as configured.
 
     Raises:
         InputError: other columns than the wheels have, no recording, or another number of offsets.
@@ -172,12 +183,18 @@ def calibrate_whole_way(
     geometry = _geometry(wheels)
     drives = _drives(recordings, offsets, wheels, geometry.reach)
     guess = np.array([0.0, 0.0, first_yaw(recordings, wheels, offsets)])
-    fitted = _fit(drives, geometry, guess)
+    fitted = _fit(drives, geometry, guess, ())
+    estimates = _judged(geometry, fitted, guess)
+    open_ = {estimate.name: estimate for estimate in estimates if not estimate.identified}
+    if kept := [column for name, column in geometry.columns.items() if name in open_]:
+        fitted = _fit(drives, geometry, guess, kept)
+        again = _judged(geometry, fitted, guess)
+        estimates = tuple(open_.get(estimate.name, estimate) for estimate in again)
     found, sensor = geometry.changed(fitted.values[:-3]), guess + fitted.values[-3:]
     alone = [(geometry.changed(values[:-3]), guess + values[-3:]) for values in fitted.without]
     ends = [drive.drift(*left, geometry.reach) for drive, left in zip(drives, alone, strict=True)]
     drift = _drift(ends, geometry)
-    return WholeWay(_judged(geometry, fitted, found, sensor), found, read_only(sensor.copy()), drift)
+    return WholeWay(estimates, found, read_only(sensor.copy()), drift)
 
 
 def expected_drift(
@@ -257,11 +274,15 @@ class _Fitted(NamedTuple):
     believed: Vector  # (p + 3, k) changes by one standard deviation of each belief
 
 
-def _fit(drives: Sequence[_Drive], geometry: _Geometry, guess: Vector) -> _Fitted:
-    """Fit all drives with equal weight, and each time without one of them; `guess` (3,) is of the body's pose."""
+def _fit(drives: Sequence[_Drive], geometry: _Geometry, guess: Vector, kept: Sequence[int]) -> _Fitted:
+    """Fit all drives with equal weight, and each time without one of them.
+
+    `guess` (3,) is of the body's pose; changes in the columns `kept` stay 0.
+    """
     p = geometry.beliefs.shape[1]
     beliefs = np.zeros((len(geometry.beliefs) + 3, p + 3))
     beliefs[:-3, :p], beliefs[-3:, p:] = geometry.beliefs, np.diag(1.0 / np.array(_NEAR))
+    beliefs = np.vstack([beliefs, np.eye(p + 3)[list(kept)] / _KEPT])
     scales, values = np.array(_FIRST_SCALES), np.zeros(p + 3)
 
     def weighted(values: Vector) -> Vector:
@@ -286,26 +307,21 @@ def _fit(drives: Sequence[_Drive], geometry: _Geometry, guess: Vector) -> _Fitte
     return _Fitted(solved.x, without, np.linalg.solve(normal, beliefs.T))
 
 
-def _judged(geometry: _Geometry, fitted: _Fitted, found: Wheels, sensor: Vector) -> tuple[Estimate, ...]:
+def _judged(geometry: _Geometry, fitted: _Fitted, guess: Vector) -> tuple[Estimate, ...]:
     """Values with intervals: by what the drives, and other kinds of motion, say differently, and what is believed."""
 
     def reported(values: Vector) -> Vector:
-        return np.append(geometry.values(geometry.changed(values[:-3])), values[-3:])
+        return np.append(geometry.values(geometry.changed(values[:-3])), guess + values[-3:])
 
-    values, count = np.append(geometry.values(found), sensor), len(fitted.without)
+    values, count = reported(fitted.values), len(fitted.without)
     replicates = np.array([reported(left) for left in fitted.without])
     between = np.sqrt((count - 1) * np.mean((replicates - np.mean(replicates, axis=0)) ** 2, axis=0))
     steps = [reported(fitted.values + change) - reported(fitted.values) for change in fitted.believed.T]
-    unknowns = (
-        *geometry.unknowns,
-        Unknown("sensor_x", "m", resolution=_PLACE),
-        Unknown("sensor_y", "m", resolution=_PLACE),
-        Unknown("sensor_yaw", "rad", resolution=_ANGLE),
-    )
     kinds = [
         geometry.kinds * abs(value) if unknown.share == _USEFUL else 0.0
-        for unknown, value in zip(unknowns, values, strict=True)
-    ]
+        for unknown, value in zip(geometry.unknowns, values[:-3].tolist(), strict=True)
+    ] + [*_OF_BODY]
+    unknowns = *geometry.unknowns, *_PLACES
     errors = np.linalg.norm([between, kinds, *steps], axis=0)
     multiple = student(count - 1)
     return tuple(
@@ -340,7 +356,9 @@ def _of_base(base: MecanumBase) -> _Geometry:
     likely[0, :n] = 1.0 / (n * _LIKELY)
     likely[1:, n:] = np.eye(p - n) / _LIKELY
     kinds = _ON_TYRES if np.all(base.fixed) else _ON_ROLLERS
-    return _Geometry(changed, values, tuple(unknowns), np.vstack([equal, likely]), kinds, lever(base))
+    columns = {LEVER: n, LATERAL_FACTOR: n + 1} if mecanum else {LEVER: n}
+    columns |= {place.name: p + k for k, place in enumerate(_PLACES)}
+    return _Geometry(changed, values, tuple(unknowns), columns, np.vstack([equal, likely]), kinds, lever(base))
 
 
 def _of_tricycle(configured: Tricycle) -> _Geometry:
@@ -364,4 +382,5 @@ def _of_tricycle(configured: Tricycle) -> _Geometry:
         Unknown("wheelbase", "m", share=_USEFUL),
         Unknown("steering_offset", "rad", resolution=_ANGLE),
     )
-    return _Geometry(changed, values, unknowns, np.diag([1.0 / _LIKELY] * 3), _ON_TYRES, configured.wheelbase)
+    columns = {unknown.name: k for k, unknown in enumerate((*unknowns, *_PLACES))}
+    return _Geometry(changed, values, unknowns, columns, np.diag([1.0 / _LIKELY] * 3), _ON_TYRES, configured.wheelbase)

@@ -105,7 +105,7 @@ def _drift_note(recordings: Sequence[CalibrationSignals], calibration: Calibrati
     return [
         "at the end of a drive, expect odometry with the identified geometry to be off by "
         f"{100.0 * drift.position:.2g} % of the way of the wheels and {np.degrees(drift.yaw):.2g} degrees a metre of "
-        f"it (root mean square of {drift.drives} drives or parts of drives; turns on the spot are way of the wheels too)"
+        f"it (root mean square of {drift.drives} drives or parts of drives; turns on the spot are way too)"
     ]
 
 
