@@ -249,7 +249,7 @@ def test_a_killed_recording_reopens_and_identifies(tmp_path):
         recorder.wait()
     words = [sys.executable, "-m", "youbot_dynamics.commands.main", "identify"]
     done = subprocess.run(
-        [*words, str(tmp_path / "bag"), "--out", str(tmp_path / "found"), "--only", "delay"],
+        [*words, str(tmp_path / "bag"), "--out", str(tmp_path / "found"), "--only", "delay", "--verbose"],
         env=environment(),
         capture_output=True,
         text=True,
