@@ -239,6 +239,9 @@ def _show_kind(console: Console, kind: str, sets: Sequence[DataSet]) -> bool:
         own.add_row(each.key, *values)
     console.print(own)
     ratios = np.vstack([part.ratios for part in parts])
+    if not ratios.size:
+        console.print("  no published geometry of these sets is known: nothing to compare with\n")
+        return False
     inside, runs = (sum(getattr(part, name) for part in parts) for name in ("inside", "runs"))
     low, mean, far = float(np.mean(ratios <= 1.0)), float(np.mean(ratios)), float(np.max(ratios))
     console.print(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from repository import DATA
@@ -25,13 +27,20 @@ SLIP = 0.002, 0.004  # [m, rad] a square root of a metre of the way, of the posi
 
 
 def drive(
-    true: MecanumBase | Tricycle, seed: int, seconds: float = 60.0, axes: tuple[float, float, float] = (0.2, 0.2, 0.6)
+    true: MecanumBase | Tricycle,
+    seed: int,
+    seconds: float = 60.0,
+    axes: tuple[float, float, float] = (0.2, 0.2, 0.6),
+    turning: float = 0.0,
 ) -> CalibrationSignals:
-    """A drive of smooth random twists along `axes` [m/s, m/s, rad/s] with slip that adds up, seen by a tracker."""
+    """A drive of smooth random twists along `axes` [m/s, m/s, rad/s] with slip that adds up, seen by a tracker.
+
+    `turning` is added to the turn rate [rad/s].
+    """
     random = np.random.default_rng(seed)
     time = np.arange(0.0, seconds, STEP)
     waves = np.sin(random.uniform(0.1, 0.5, (3, 3, 1)) * time + random.uniform(0.0, 6.3, (3, 3, 1)))
-    twists = (np.mean(waves, axis=0) * np.array(axes)[:, None]).T
+    twists = (np.mean(waves, axis=0) * np.array(axes)[:, None]).T + [0.0, 0.0, turning]
     if isinstance(true, Tricycle):
         steering = 0.8 * np.sin(0.3 * time + random.uniform(0.0, 6.3)) + 0.1
         columns = true.rolled(np.cumsum(np.full(len(time), 0.2)), steering)
@@ -90,6 +99,37 @@ def test_what_straight_drives_leave_open_is_refused() -> None:
         assert not found[name].identified
 
 
+def test_the_yaw_of_a_body_far_from_the_middle_is_found_though_the_base_turns_in_one_direction_mostly() -> None:
+    drives = [drive(TRUE_DIFFERENTIAL, seed, axes=(0.2, 0.0, 0.6), turning=0.3) for seed in range(6)]
+    found = calibrate_whole_way(drives, DIFFERENTIAL)
+    for name, value in zip(("sensor_x", "sensor_y", "sensor_yaw"), SENSOR, strict=True):
+        assert found[name].value == pytest.approx(value, abs=0.01)
+
+
+def test_motion_while_wheels_or_poses_are_missing_is_not_taken_for_motion_of_the_base() -> None:
+    drives = [drive(TRUE_DIFFERENTIAL, seed, turning=0.5) for seed in range(6)]
+    angles = drives[0].wheel_angles.copy()
+    angles[600:] -= angles[600]  # the counter starts again
+    lost = (drives[1].pose_time < 20.0) | (drives[1].pose_time > 32.0)  # in which the base turns by more than pi
+    yaws = drives[1].poses * (1.0, 1.0, 0.0) + [0.0, 0.0, 1.0] * (
+        (drives[1].poses[:, 2:] + np.pi) % (2 * np.pi) - np.pi
+    )
+    drives[0] = dataclasses.replace(drives[0], wheel_angles=angles)
+    drives[1] = dataclasses.replace(drives[1], pose_time=drives[1].pose_time[lost], poses=yaws[lost])
+    found = calibrate_whole_way(drives, DIFFERENTIAL)
+    assert found["wheel_radius"].value == pytest.approx(0.0415, rel=0.005)
+    assert found["lever"].value == pytest.approx(0.103, rel=0.005)
+    assert expected_drift(drives, TRUE_DIFFERENTIAL, np.array(SENSOR)).yaw < 0.01
+
+
+def test_what_is_refused_stays_as_configured_in_the_wheels_that_are_used() -> None:
+    drives = [drive(TRUE_DIFFERENTIAL, seed, axes=(0.2, 0.0, 0.0)) for seed in range(6)]
+    found = calibrate_whole_way(drives, DIFFERENTIAL)
+    assert not found["lever"].identified
+    assert isinstance(found.wheels, MecanumBase)
+    assert found.wheels.positions[0, 1] == pytest.approx(0.1, rel=1e-3)
+
+
 def test_the_predicted_drift_holds_on_drives_that_were_not_fitted() -> None:
     found = calibrate_whole_way([drive(TRUE_DIFFERENTIAL, seed) for seed in range(10)], DIFFERENTIAL)
     inside = []
@@ -146,6 +186,27 @@ def test_readings_that_a_log_held_count_for_one_period_each_however_many_rows_it
         assert found.period == 4.0
         assert np.sum(found.speeds) == pytest.approx(total, rel=1e-3)
         assert np.sum(speeds) < 0.98 * total
+
+
+@pytest.mark.parametrize("rows", [3.3, 3.5, 3.77])
+def test_readings_of_a_loop_that_is_no_multiple_of_the_log_keep_an_even_beat_and_nothing_is_lost(rows: float) -> None:
+    random = np.random.default_rng(2)
+    borders = np.ceil(rows * np.arange(601)).astype(int)
+    readings = 800.0 + np.round(random.normal(size=600) * 50.0)
+    assert held(np.repeat(readings, np.diff(borders))[:, None]) is None
+
+
+def test_slow_signals_in_coarse_steps_are_no_held_readings() -> None:
+    time = 0.01 * np.arange(6000)
+    for size, rate in ((8.0, 0.3), (20.0, 0.2)):
+        assert held(np.round(size * np.sin(rate * time) + size + 2.0)[:, None]) is None
+
+
+def test_held_refuses_what_is_no_table_of_numbers() -> None:
+    assert held(np.zeros((0, 4))) is None
+    for wrong in (np.zeros(5), np.full((5, 1), np.nan)):
+        with pytest.raises(InputError, match="speeds"):
+            held(wrong)
 
 
 def test_readings_that_are_new_in_each_row_are_left_alone() -> None:

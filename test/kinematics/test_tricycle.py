@@ -54,3 +54,8 @@ def test_values_that_no_tricycle_has_are_refused(values: tuple[float, ...], name
 def test_readings_of_other_lengths_are_refused() -> None:
     with pytest.raises(InputError, match="steering"):
         Tricycle.rolled([0.0, 1.0], [0.0])
+
+
+def test_a_steering_angle_that_wraps_is_continued() -> None:
+    rolled = Tricycle.rolled([0.0, 0.1, 0.2], [3.1, -3.1, 3.1])
+    assert rolled[:, 0] == pytest.approx([0.0, -0.1, -0.2], abs=1e-3)

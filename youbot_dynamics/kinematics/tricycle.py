@@ -56,13 +56,14 @@ class Tricycle(MadeOfArguments):
 
         Args:
             wheel_angles: (m,) of the driven wheel about its axle [rad].
-            steering: (m,) measured steering angles at these times [rad]; between two, their mean counts.
+            steering: (m,) measured steering angles at these times [rad]; between two, their mean counts. They may
+                be wrapped.
 
         Raises:
             InputError: other shapes, or values that are not finite.
         """
         angles = array("wheel_angles", wheel_angles, (None,))
-        measured = array("steering", steering, (len(angles),))
+        measured = np.unwrap(array("steering", steering, (len(angles),)))
         step, middle = np.diff(angles), 0.5 * (measured[1:] + measured[:-1])
         steps = step[:, None] * np.column_stack([np.cos(middle), np.sin(middle)])
         return np.vstack([np.zeros((1, 2)), np.cumsum(steps, axis=0)])[: len(angles)]

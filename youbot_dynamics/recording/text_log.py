@@ -54,6 +54,7 @@ LARGEST = 500_000_000  # [bytes] of a log
 
 _LONGEST = 9e9  # [s] from the first to the last time and 0; more nanoseconds do not fit into 64 bits
 _MOTIONS = (*BASE_ROLES, "position")  # roles that tell a motion
+_HEAT = "temperature", "housing"  # roles of slow logs
 _LONGEST_PERIOD = 1.5  # [s] between lines on a motion: a tracker may write one a second, and most drivers 10 to 500
 _LONGEST_WHOLE, _FEWEST_WHOLE = 0.9, 20  # [s] the same of that many whole numbers: they may be milliseconds at 1 kHz
 _MANY_REPEATED = 0.05  # share of the lines that repeat the time before them above which it lacks digits
@@ -362,7 +363,9 @@ def _check_times(layout: _Layout, values: Vector) -> None:
     moments = seconds[np.isfinite(values[:, motion]).any(axis=1)]
     named = time.unit or layout.dated
     period = 0.0 if named or len(moments) < _FEWEST else float(np.median(np.diff(moments)))
-    whole = len(moments) >= _FEWEST_WHOLE and not np.any(moments % 1.0)
+    # A log of a motor's heat has one line a second where it has temperatures; its motion is not what it is about.
+    heat = any(column.role in _HEAT for column in layout.columns)
+    whole = len(moments) >= _FEWEST_WHOLE and not heat and not np.any(moments % 1.0)
     if max(0.0, last) - min(0.0, first) > _LONGEST:
         got, expected = "a time beyond 9e9 s", "seconds"
     elif period > (longest := _LONGEST_WHOLE if whole else _LONGEST_PERIOD):

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.special import fdtri
 
-from youbot_dynamics.arrays import Vector, read_only
+from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.calibration._fit import LATERAL_FACTOR, LEVER, RADIUS, RADIUS_ERROR
 from youbot_dynamics.identification.calibration._model import Guess, Wheels, lever, odometry
@@ -57,11 +57,11 @@ _LIKELY = 0.2  # standard deviation of sizes over the configured ones, in logari
 _ON_TYRES, _ON_ROLLERS = 0.004, 0.007
 _OF_BODY = 0.001, 0.001, 0.004  # [m, m, rad] the same, of the place of the tracked body
 _KEPT = 1e-6  # standard deviation of what stays as configured
-_NEAR = 0.3, 0.3, 0.05  # [m, m, rad] standard deviation of the place of the body, and of its yaw from the first guess
+_NEAR = 0.3, 0.3, 0.5  # [m, m, rad] standard deviation of the place of the body, and of its yaw from the first guess
 
 
 class Drift(NamedTuple):
-    """What odometry does on a drive that was not fitted: the way of the wheels counts turns on the spot too."""
+    """What odometry does over a drive; turns on the spot are way of the wheels too."""
 
     position: float  # root mean square error at the end of a drive, over its way [1]
     yaw: float  # the same [rad/m]
@@ -70,6 +70,8 @@ class Drift(NamedTuple):
 
     def within(self, way: float, turn: float) -> tuple[float, float]:
         """Errors [m, rad] at the end that 95 % of drives do not exceed, also of another kind of motion.
+
+        It is for drives about as long as those by which it is known: slip grows slower than the way.
 
         Args:
             way: of the wheels, with turns [m].
@@ -104,9 +106,9 @@ class _Geometry(NamedTuple):
 
 
 _PLACES = (
-    Unknown("sensor_x", "m", resolution=_PLACE),
-    Unknown("sensor_y", "m", resolution=_PLACE),
-    Unknown("sensor_yaw", "rad", resolution=_ANGLE),
+    Unknown("sensor_x", "m", resolution=_PLACE, share=0.0),
+    Unknown("sensor_y", "m", resolution=_PLACE, share=0.0),
+    Unknown("sensor_yaw", "rad", resolution=_ANGLE, share=0.0),
 )
 
 
@@ -116,12 +118,12 @@ class _Drive:
 
     signals: CalibrationSignals
     times: Vector  # (m,) of the wheels' clock [s]
-    poses: Vector  # (m, 3) measured, yaw unwrapped
+    poses: Vector  # (m, 3) measured
 
     def errors(self, wheels: Wheels, sensor: Vector, scales: Vector) -> Vector:
         """Errors (m, 3) [m, m, rad] of odometry from its best start, for standard deviations (2,) [m, rad]."""
         path = odometry(self.signals, wheels, self.times, sensor)
-        turn = self.poses[:, 2] - path[:, 2]
+        turn = np.unwrap(self.poses[:, 2] - path[:, 2])
         heading = float(np.mean(turn))
         rolled, seen = (poses[:, :2] - np.mean(poses[:, :2], axis=0) for poses in (path, self.poses))
         for _ in range(2):
@@ -144,18 +146,15 @@ class _Drive:
     def drift(self, wheels: Wheels, sensor: Vector, reach: float) -> tuple[float, float, float]:
         """Errors [m, rad] at the end for odometry that starts at the first pose, and the way of the wheels [m]."""
         path = odometry(self.signals, wheels, self.times, sensor)
-        rolled, seen = (
-            np.append(planar.turned(poses[-1, :2] - poses[0, :2], -poses[:1, 2]), poses[-1, 2] - poses[0, 2])
-            for poses in (path, self.poses)
-        )
-        error = np.abs(rolled - seen)
+        rolled, seen = (planar.turned(poses[-1, :2] - poses[0, :2], -poses[:1, 2])[0] for poses in (path, self.poses))
+        turned = np.unwrap(self.poses[:, 2] - path[:, 2])
         steps = np.abs(np.diff(odometry(self.signals, wheels, self.times), axis=0))
         way = float(np.sum(np.hypot(steps[:, 0], steps[:, 1]) + reach * steps[:, 2]))
-        return math.hypot(error[0], error[1]), float(error[2]), way
+        return float(np.hypot(*(rolled - seen))), abs(float(turned[-1] - turned[0])), way
 
 
 def calibrate_whole_way(
-    recordings: Sequence[CalibrationSignals], wheels: Wheels, offsets: Sequence[float] = ()
+    recordings: Sequence[CalibrationSignals], wheels: Wheels, offsets: Sequence[float] | Vector = ()
 ) -> WholeWay:
     """Calibrate mecanum, omni, fixed or steered wheels over whole drives.
 
@@ -166,30 +165,22 @@ def calibrate_whole_way(
         offsets: (r,) pose stamp minus wheel stamp of the same moment in each recording [s]; 0 if not given.
 
     Returns:
-        Values with intervals that hold between drives, and the drift to expect on others. What the drives leave open
-        is refused and stays as configured.
+        Values with intervals that hold between drives, and the drift to expect on others. Sizes of the base that the
+        drives leave open are refused, and `wheels` has the configured ones; so with the place of the body.
 
     Raises:
         InputError: other columns than the wheels have, no recording, or another number of offsets.
         IdentificationError: too few drives with motion in which the poses are known.
     """
-    columns = wheels.forward_matrix.shape[1]
-    offsets = offsets or [0.0] * len(recordings)
-    shapes = ", ".join(str(signals.wheel_angles.shape[1]) for signals in recordings) or "no recording"
-    if not recordings or any(signals.wheel_angles.shape[1] != columns for signals in recordings):
-        raise InputError("recordings", got=f"columns {shapes}", expected=f"{columns} in each")
-    if len(offsets) != len(recordings):
-        raise InputError("offsets", got=f"{len(offsets)} values", expected=f"{len(recordings)}, one a recording")
+    offsets = _checked(recordings, wheels, offsets)
     geometry = _geometry(wheels)
     drives = _drives(recordings, offsets, wheels, geometry.reach)
     guess = np.array([0.0, 0.0, first_yaw(recordings, wheels, offsets)])
     fitted = _fit(drives, geometry, guess, ())
     estimates = _judged(geometry, fitted, guess)
-    open_ = {estimate.name: estimate for estimate in estimates if not estimate.identified}
-    if kept := [column for name, column in geometry.columns.items() if name in open_]:
+    refused = {estimate.name for estimate in estimates if not estimate.identified}
+    if kept := [column for name, column in geometry.columns.items() if name in refused]:
         fitted = _fit(drives, geometry, guess, kept)
-        again = _judged(geometry, fitted, guess)
-        estimates = tuple(open_.get(estimate.name, estimate) for estimate in again)
     found, sensor = geometry.changed(fitted.values[:-3]), guess + fitted.values[-3:]
     alone = [(geometry.changed(values[:-3]), guess + values[-3:]) for values in fitted.without]
     ends = [drive.drift(*left, geometry.reach) for drive, left in zip(drives, alone, strict=True)]
@@ -198,7 +189,7 @@ def calibrate_whole_way(
 
 
 def expected_drift(
-    recordings: Sequence[CalibrationSignals], wheels: Wheels, sensor: Vector, offsets: Sequence[float]
+    recordings: Sequence[CalibrationSignals], wheels: Wheels, sensor: Vector, offsets: Sequence[float] | Vector = ()
 ) -> Drift:
     """Drift of odometry with a geometry that is known, by the ends of these recordings.
 
@@ -209,11 +200,29 @@ def expected_drift(
         offsets: as of `calibrate_whole_way`.
 
     Raises:
+        InputError: as `calibrate_whole_way`.
         IdentificationError: too few drives with motion in which the poses are known.
     """
-    geometry = _geometry(wheels)
+    offsets, geometry = _checked(recordings, wheels, offsets), _geometry(wheels)
     drives = _drives(recordings, offsets, wheels, geometry.reach)
     return _drift([drive.drift(wheels, sensor, geometry.reach) for drive in drives], geometry)
+
+
+def _checked(
+    recordings: Sequence[CalibrationSignals], wheels: Wheels, offsets: Sequence[float] | Vector
+) -> list[float]:
+    """Offsets (r,) of the clocks [s], 0 if not given, of recordings that these wheels can have made.
+
+    Raises:
+        InputError: they cannot, or other offsets.
+    """
+    columns = wheels.forward_matrix.shape[1]
+    shapes = ", ".join(str(signals.wheel_angles.shape[1]) for signals in recordings) or "no recording"
+    if not recordings or any(signals.wheel_angles.shape[1] != columns for signals in recordings):
+        raise InputError("recordings", got=f"columns {shapes}", expected=f"{columns} in each")
+    given = offsets if len(offsets) else np.zeros(len(recordings))
+    checked: list[float] = array("offsets", given, (len(recordings),)).tolist()
+    return checked
 
 
 def _drift(ends: Sequence[tuple[float, float, float]], geometry: _Geometry) -> Drift:
@@ -236,8 +245,8 @@ def _drives(
     Raises:
         IdentificationError: too few.
     """
-    whole = [_drive(signals, offset) for signals, offset in zip(recordings, offsets, strict=True)]
-    drives = [drive for drive in whole if drive.moves(wheels, reach)]
+    pairs = zip(recordings, offsets, strict=True)
+    drives = [drive for signals, offset in pairs for drive in _known(signals, offset) if drive.moves(wheels, reach)]
     if 0 < len(drives) < _FEWEST_DRIVES:
         parts = math.ceil(_PARTS / len(drives))
         cut = [part for drive in drives for part in drive.parts(parts)]
@@ -255,15 +264,20 @@ def _drives(
     return drives
 
 
-def _drive(signals: CalibrationSignals, offset: float) -> _Drive:
-    """A whole recording at the poses that are compared, which the wheels' readings surround."""
-    times = signals.pose_time - offset
-    first, last = signals.wheel_time[[0, -1]] if len(signals.wheel_time) else (0.0, 0.0)
-    known = np.flatnonzero((times >= first) & (times <= last))
-    rows = known[np.flatnonzero(np.diff(np.floor(times[known] / _STEP), prepend=-np.inf))]
-    poses = signals.poses.copy()
-    poses[:, 2] = np.unwrap(poses[:, 2])
-    return _Drive(signals, times[rows], poses[rows])
+def _known(signals: CalibrationSignals, offset: float) -> list[_Drive]:
+    """Drives of a recording, cut where the motion of the wheels is unknown, at the poses that are compared."""
+    stamps, times = signals.wheel_time, signals.pose_time - offset
+    if len(stamps) < 2:
+        return []
+    pieces = np.append(0, np.cumsum(signals.gaps()))
+    before = np.clip(np.searchsorted(stamps, times, side="right") - 1, 0, len(stamps) - 2)
+    inside = (times >= stamps[0]) & (times <= stamps[-1]) & (pieces[before] == pieces[before + 1])
+    drives = []
+    for piece in np.unique(pieces[before[inside]]):
+        known = np.flatnonzero(inside & (pieces[before] == piece))
+        rows = known[np.flatnonzero(np.diff(np.floor(times[known] / _STEP), prepend=-np.inf))]
+        drives.append(_Drive(signals, times[rows], signals.poses[rows]))
+    return drives
 
 
 class _Fitted(NamedTuple):
@@ -347,7 +361,7 @@ def _of_base(base: MecanumBase) -> _Geometry:
 
     names = WHEELS[:n] if n <= len(WHEELS) else tuple(str(wheel) for wheel in range(n))
     unknowns = [Unknown(RADIUS, "m", share=_USEFUL)]
-    unknowns += [Unknown(f"{RADIUS_ERROR}_{name}", "1", resolution=_EQUAL) for name in names]
+    unknowns += [Unknown(f"{RADIUS_ERROR}_{name}", "1", resolution=_EQUAL, share=0.0) for name in names]
     unknowns += [Unknown(LEVER, "m", share=_USEFUL)]
     unknowns += [Unknown(LATERAL_FACTOR, "1", share=_USEFUL)] if mecanum else []
     p = n + (2 if mecanum else 1)
@@ -380,7 +394,7 @@ def _of_tricycle(configured: Tricycle) -> _Geometry:
     unknowns = (
         Unknown(RADIUS, "m", share=_USEFUL),
         Unknown("wheelbase", "m", share=_USEFUL),
-        Unknown("steering_offset", "rad", resolution=_ANGLE),
+        Unknown("steering_offset", "rad", resolution=_ANGLE, share=0.0),
     )
     columns = {unknown.name: k for k, unknown in enumerate((*unknowns, *_PLACES))}
     return _Geometry(changed, values, unknowns, columns, np.diag([1.0 / _LIKELY] * 3), _ON_TYRES, configured.wheelbase)
