@@ -250,11 +250,11 @@ def test_what_is_published_is_on_the_page_and_ctrl_c_ends_it() -> None:
             # In the order of the sender, not in ours.
             error.publish(JointState(name=["yaw", "x", "y"], position=[0.03, 0.01, -0.02]))
             diagnostics.publish(DiagnosticArray(status=[own, others]))
-            if seen["pose"] and seen["error"] and seen["delays"]:
+            if seen["pose"] and seen["desired"] and seen["delays"]:
                 break
         assert seen["pose"] == [1.5, -0.25, pytest.approx(np.pi / 2.0, abs=1e-4)]
         assert seen["error"] == [10.0, -20.0, 30.0]
-        assert seen["desired"] == [[1.48, -0.26]]  # the error is in the body frame, which is turned by 90 degrees
+        assert seen["desired"][0] == [1.48, -0.26]  # the error is in the body frame, which is turned by 90 degrees
         assert seen["errors"][-1][1:] == [pytest.approx(22.36, abs=0.005), 30.0]
         assert seen["delays"] == {"yaw": "187 ms (95 % interval 179 to 195 ms)"}
         assert "namespace /robot_1" in seen["robot"] and seen["warnings"] == []
