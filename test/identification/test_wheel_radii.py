@@ -14,7 +14,8 @@ from named_findings import named_estimates
 
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.identification.calibration import calibrate
-from youbot_dynamics.identification.calibration._fit import WHEELS, shrinkage
+from youbot_dynamics.identification.calibration._fit import WHEELS
+from youbot_dynamics.identification.calibration._weights import shrinkage
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.identification.result import write_result

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from friction_runs import PERIOD, ROBOT, STRAIGHT, TURNING, multi_sine, stairs
 from kept import kept
+from scipy.signal import lfilter
 
 from youbot_dynamics.identification.calibration import Calibration, CalibrationSignals, calibrate
 from youbot_dynamics.identification.calibration._fit import WHEELS
@@ -118,6 +119,35 @@ def foreign_drive(seed: int, twists: np.ndarray) -> CalibrationSignals:
     run = track(BasePlant(truth, ROBOT.driver, seed), twists, seed, tracker)
     angles = quantum * np.round(run.angles[::every] / quantum)
     return dataclasses.replace(run, wheel_time=run.wheel_time[::every], angles=angles).signals()
+
+
+def errands(duration: float, seed: int, axes: tuple[float, float, float] = (0.3, 0.3, 0.8)) -> np.ndarray:
+    """Twists (k, 3), one a period: some seconds along one axis or all, up to speeds `axes`, or at rest, and so on."""
+    random = np.random.default_rng([seed, 16])
+    ways = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 0, 0]])
+    twists = np.zeros((round(duration / PERIOD), 3))
+    begin = 0
+    while begin < len(twists):
+        end = begin + int(random.uniform(2.0, 6.0) / PERIOD)
+        twists[begin:end] = random.choice(ways) * random.uniform(-1.0, 1.0, 3) * axes
+        begin = end
+    kept = np.exp(-PERIOD / 0.3)
+    return np.asarray(lfilter([1.0 - kept], [1.0, -kept], twists, axis=0))
+
+
+def localised(poses: np.ndarray, period: float, noise: tuple[float, float], seed: int) -> np.ndarray:
+    """Poses (k, 3), one a period [s], as a localisation sees them, with noise [m, rad].
+
+    Half of its variance wanders with a time constant of 2 s. Up to three times it jumps by some 0.3 m for up to 8 s.
+    """
+    random = np.random.default_rng([seed, 13])
+    kept = np.exp(-period / 2.0)
+    wander = lfilter([np.sqrt(1.0 - kept**2)], [1.0, -kept], random.normal(size=poses.shape), axis=0)
+    seen = poses + (random.normal(size=poses.shape) + wander) / np.sqrt(2.0) * (noise[0], noise[0], noise[1])
+    for _ in range(random.integers(0, 4)):
+        first = random.integers(0, len(poses))
+        seen[first : first + random.integers(1, max(2, int(8.0 / period)))] += random.normal(size=3) * (0.3, 0.3, 0.2)
+    return seen
 
 
 def held(

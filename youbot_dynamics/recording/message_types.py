@@ -29,6 +29,7 @@ IMU = "sensor_msgs/msg/Imu"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
 POSE_WITH_COVARIANCE_STAMPED = "geometry_msgs/msg/PoseWithCovarianceStamped"
 TRANSFORM_STAMPED = "geometry_msgs/msg/TransformStamped"
+TRANSFORMS = "tf2_msgs/msg/TFMessage"
 MULTI_DOF_TRAJECTORY = "trajectory_msgs/msg/MultiDOFJointTrajectory"
 
 ROS_DISTRO = "jazzy"

@@ -37,14 +37,19 @@ from youbot_dynamics.identification.calibration._start import (
     cut_windows,
     excitation,
     first_guess,
+    lengthened,
     wrong_unit,
 )
 from youbot_dynamics.identification.calibration._weights import (
     UNEQUAL,
+    PoseNoise,
     deviation,
+    motion_in,
     nearly_equal,
     outlier_weights,
+    pose_noise,
     scatter,
+    shrinkage,
 )
 from youbot_dynamics.identification.calibration._wiring import miswired
 from youbot_dynamics.identification.least_squares import (
@@ -102,6 +107,7 @@ _CURVED = 0.5  # change up to which the slopes of the previous iteration are reu
 # By unit: standard error for white residuals above which a step is damped.
 _WIDTHS = {"1": 0.05, "m": 0.2, "rad": 0.1, "s": 0.1, "s2": 0.02}
 _FIRST_SCALES = np.array([0.02, 0.05, 0.2])  # [m, rad, rad]
+_NOISE = 0.01  # scatter of positions over the motion in a window above which longer windows are used
 _WORST_SHARE = 0.3  # unexplained share of the motion above which the poses are not those of this robot
 LIKELY = 2.0  # factor by which radius, lever and lateral factor may differ from the configured ones
 _FARTHEST = 3.0  # largest plausible distance of the tracked body from the centre of the base, along an axis [m]
@@ -129,6 +135,7 @@ class Calibration(ByName):
     offsets: Vector  # (r,) fitted time offsets of the recordings [s]
     smoothing: float  # fitted "pose_smoothing" [s2]
     size_factor: float = 1.0  # identified over configured half_length and half_width; 1 if the lever is unknown
+    noise: PoseNoise | None = None  # of the poses; None if nothing was fitted to them
     wiring: Reason | None = None  # wheels that are exchanged or reversed, or poses with a wrong sign; None if none is
     # Last step, over logarithms of radii, lever and lateral factor, then the others: correlation and condition.
     # None if there was nothing to fit.
@@ -164,6 +171,8 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
     try:
         if failure is None and not all(reasons):
             solved = _solve(windows, start, free, unknowns, excited)
+            while _noisy(windows, solved) and (longer := lengthened(windows, start)):
+                windows, solved = longer, _solve(longer, start, free, unknowns, excited)
             failure = _disagreement(windows, solved, base)
     except IdentificationError as exception:
         few = f"{exception.count} windows of {excited.span:g} s with motion; {exception.expected} are needed"
@@ -191,6 +200,7 @@ class _Solved:
     guess: Guess
     fit: Fit
     scales: Vector
+    noise: PoseNoise
     assumed: Vector  # (p, n) changes of the unknowns by one standard deviation `UNEQUAL` of each radius
     influence: Vector  # (p, w) changes of the unknowns by the residuals of each window, which add up to 0
     slip: SlipErrors
@@ -253,7 +263,8 @@ def _solve(
     covariance = linear_fit.covariance[:n, :n] + assumed[:n] @ assumed[:n].T
     slip_error = slip_errors(slip, guess.base, covariance, excited.sufficient)
     settled = largest_change <= _CONVERGED
-    return _Solved(guess, linear_fit, scales, assumed, np.vstack(influences).T, slip_error, settled)
+    noise = pose_noise(windows, scales, weights)
+    return _Solved(guess, linear_fit, scales, noise, assumed, np.vstack(influences).T, slip_error, settled)
 
 
 def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector, Vector, Callable[[Rows], Vector]]:
@@ -285,15 +296,19 @@ def _residuals(windows: Sequence[Windows], guess: Guess, weights: Sequence[Vecto
     return [residuals(part, guess, offset, weight, scales) for part, offset, weight in pairs]
 
 
+def _noisy(windows: Sequence[Windows], solved: _Solved) -> bool:
+    """Whether the poses scatter so much, compared with the motion in a window, that longer ones tell more.
+
+    Over a distance L, noise s of the poses is an error s / L of a size. Slip adds up to an error that is smaller over
+    longer distances too, but longer windows are fewer, and one event spoils more of them.
+    """
+    return bool(solved.scales[0] > _NOISE * motion_in(windows))
+
+
 def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase) -> Reason | None:
     """Why these poses cannot be those of this robot, None if they can."""
     guess, deviations = solved.guess, np.sqrt(np.diag(solved.fit.covariance))
-    displacements = []
-    for part in windows:
-        poses = part.signals.poses
-        positions = np.column_stack([poses[:, :2], TURNING_RADIUS * np.unwrap(poses[:, 2])])[part.rows]
-        displacements.append(positions - part.spread(part.sums(positions) / part.counts[:, None]))
-    motion = math.sqrt(float(np.mean(np.sum(np.vstack(displacements) ** 2, axis=1))))
+    motion = motion_in(windows)
     metres = np.array([1.0, TURNING_RADIUS, float(np.mean(base.radii))])  # of position, yaw and slip
     unexplained = float(np.linalg.norm(metres * solved.scales))
     n, shown = len(base.radii), ratios(guess.base, base)
@@ -364,6 +379,7 @@ def _judged(
         read_only(guess.offsets.copy()),
         guess.smoothing,
         float(np.sum(np.abs(positions)) / np.sum(np.abs(base.positions))),
+        None if solved is None else solved.noise,
         fit=fitted,
     )
 
@@ -395,17 +411,6 @@ class _Reported(NamedTuple):
     value: float
     slope: Vector
     slipped: float = 0.0  # its change by a slip that is as large as the motion
-
-
-def shrinkage(errors: Vector, variance: float) -> float:
-    """Factor from 0 to 1 by which radius errors (n,) are shrunk towards 0 by empirical Bayes.
-
-    The radii are modelled as random about their mean. Their variance is estimated by moments: sum of e^2 / (n - 1)
-    minus the variance of one error.
-
-    Source: Efron and Morris 1975, with n - 1 instead of n - 3.
-    """
-    return float(min(1.0, variance * (len(errors) - 1) / max(float(errors @ errors), 1e-300)))
 
 
 def _reported(guess: Guess, names: Sequence[str], solved: _Solved | None) -> list[_Reported]:

@@ -44,6 +44,7 @@ _NEAR_BEST = 0.02  # relative difference to the best agreement at which the smal
 _MARGIN = 0.1 + AROUND  # [s] wheel readings needed around a pose, since the offset still changes
 _SHORT = 2.0  # [s] length of windows in which motion is counted, and of the blocks of which the scatter is taken
 _LONG = 6.0  # [s] length of windows to whose poses the start of odometry is fitted
+_LONGEST, _FEWEST_WINDOWS = 120.0, 4  # [s] length and number of the windows if the poses are noisy
 _FEWEST_POSES = 4  # in a window
 _LEAST_SHARE = 0.5  # share of its length that the poses of a window must span
 _ANOTHER_UNIT = 4.0  # ratio of distances by poses and by wheels above which a unit is wrong
@@ -148,13 +149,23 @@ def cut_windows(
     period = float(np.median(np.concatenate(steps))) if steps else _SHORT
     usual = max(_SHORT, 2.0 * _FEWEST_POSES * period)
 
-    def cut(length: float) -> tuple[Windows, ...]:
-        pairs = zip(recordings, guess.offsets.tolist(), strict=True)
-        return tuple(_windows(signals, guess.base, offset, length) for signals, offset in pairs)
-
-    windows = cut(usual)
+    windows = _cut(recordings, guess, usual)
     few = sum(len(part.starts) for part in windows) < _FEW_WINDOWS
-    return cut(0.5 * _SHORT) if few and usual == _SHORT else windows, cut(max(_LONG, usual))
+    short = _cut(recordings, guess, 0.5 * _SHORT) if few and usual == _SHORT else windows
+    return short, _cut(recordings, guess, max(_LONG, usual))
+
+
+def lengthened(windows: Sequence[Windows], guess: Guess) -> tuple[Windows, ...]:
+    """Windows of twice the length; empty if these would be too few or too long."""
+    longer = _cut([part.signals for part in windows], guess, 2.0 * windows[0].span)
+    enough = sum(len(part.starts) for part in longer) >= _FEWEST_WINDOWS
+    return longer if enough and longer[0].span <= _LONGEST else ()
+
+
+def _cut(recordings: Sequence[CalibrationSignals], guess: Guess, length: float) -> tuple[Windows, ...]:
+    """Windows of a length [s] of each recording."""
+    pairs = zip(recordings, guess.offsets.tolist(), strict=True)
+    return tuple(_windows(signals, guess.base, offset, length) for signals, offset in pairs)
 
 
 def _windows(signals: CalibrationSignals, base: MecanumBase, offset: float, span: float) -> Windows:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.calibration._model import Guess, Windows
+from youbot_dynamics.identification.calibration._start import TURNING_RADIUS
 from youbot_dynamics.identification.least_squares import Rows
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
@@ -16,6 +18,32 @@ UNEQUAL = 0.005  # chosen: standard deviation of the radii of one robot's wheels
 _FAR = 4.0  # standard deviations above which the weight of a pose decreases
 _MEDIAN_TO_DEVIATION = 1.4826  # of normal residuals
 _SMALLEST = 1e-4  # smallest plausible scatter [m] or [rad]
+_HARDLY = 0.1  # weight of a pose below which it hardly counts
+
+
+class PoseNoise(NamedTuple):
+    """How far poses lie from odometry that starts at the best place in each window."""
+
+    position: float  # standard deviation along an axis [m]
+    yaw: float  # the same [rad]
+    outlying: float  # share of the poses that lie so much farther off that they hardly count
+    span: float  # length of a window [s]
+
+
+def pose_noise(windows: Sequence[Windows], scales: Vector, weights: Sequence[Vector]) -> PoseNoise:
+    """Noise of poses by standard deviations `scales` (3,) [m, rad, rad] and the weights (m, 2) of each recording."""
+    outlying = float(np.mean(np.concatenate([pair[:, 0] for pair in weights]) < _HARDLY))
+    return PoseNoise(float(scales[0]), float(scales[1]), outlying, windows[0].span)
+
+
+def motion_in(windows: Sequence[Windows]) -> float:
+    """Root mean square distance [m] of the poses from the middle of their window, with turns."""
+    displacements = []
+    for part in windows:
+        poses = part.signals.poses
+        positions = np.column_stack([poses[:, :2], TURNING_RADIUS * np.unwrap(poses[:, 2])])[part.rows]
+        displacements.append(positions - part.spread(part.sums(positions) / part.counts[:, None]))
+    return math.sqrt(float(np.mean(np.sum(np.vstack(displacements) ** 2, axis=1))))
 
 
 def nearly_equal(
@@ -51,6 +79,17 @@ def deviation(tables: Sequence[Vector]) -> float:
     """Standard deviation of all values of tables (m, n), from their median, which is robust to outliers."""
     values = np.abs(np.concatenate([table.ravel() for table in tables]))
     return max(_MEDIAN_TO_DEVIATION * float(np.median(values)), _SMALLEST)
+
+
+def shrinkage(errors: Vector, variance: float) -> float:
+    """Factor from 0 to 1 by which radius errors (n,) are shrunk towards 0 by empirical Bayes.
+
+    The radii are modelled as random about their mean. Their variance is estimated by moments: sum of e^2 / (n - 1)
+    minus the variance of one error.
+
+    Source: Efron and Morris 1975, with n - 1 instead of n - 3.
+    """
+    return float(min(1.0, variance * (len(errors) - 1) / max(float(errors @ errors), 1e-300)))
 
 
 def outlier_weights(part: Windows, pose: Vector, slip: Vector, guess: Guess, slip_scale: float) -> Vector:

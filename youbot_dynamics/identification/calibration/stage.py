@@ -13,6 +13,7 @@ from youbot_dynamics.identification.calibration._fit import LEVER, Calibration
 from youbot_dynamics.identification.calibration._model import odometry_errors
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
+from youbot_dynamics.identification.calibration._weights import PoseNoise
 from youbot_dynamics.identification.calibration._whole_way import expected_drift
 from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
@@ -25,6 +26,7 @@ from youbot_dynamics.robot_base import WHEELS
 STAGE = "calibration"
 _SPAN = 2.0  # [s] over which the error of odometry is measured
 _OWN = 0.0003  # [m] RMS error over `_SPAN` below which poses were computed from the wheels: slip alone causes more
+_NOTABLE = 0.005  # [m] scatter of the poses above which it is told
 _OWN_POSES = Reason(
     Kind.WRONG_SIGNALS,
     "the configured geometry already explains these poses to a fraction of a millimetre: they were computed from the "
@@ -57,6 +59,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     used: list[CalibrationSignals] = [recording.part for recording in recordings]
     geometry = robot.base.geometry
     fitted = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
+    notes += _noise_note(fitted.calibration.noise)
     plain = np.vstack([odometry_errors(part, geometry.mecanum(), np.zeros(3), 0.0, _SPAN, 0.0) for part in used])
     own = len(plain) > 0 and rms(plain[:, :2]) < _OWN
     products = {}
@@ -94,6 +97,17 @@ def _rms_errors(recordings: Sequence[CalibrationSignals], calibration: Calibrati
     sensor, smoothing = calibration.sensor, calibration.smoothing
     errors = np.vstack([odometry_errors(part, base, sensor, offset, _SPAN, smoothing) for part, offset in pairs])
     return np.sqrt(np.mean(errors**2, axis=0)) if len(errors) else np.full(3, np.nan)
+
+
+def _noise_note(noise: PoseNoise | None) -> list[str]:
+    """What was found of the poses, in words; nothing for those of motion capture."""
+    if noise is None or noise.position < _NOTABLE:
+        return []
+    jumps = f", and {100.0 * noise.outlying:.2g} % jump so far off that they hardly count" if noise.outlying else ""
+    return [
+        f"the poses scatter by {1e3 * noise.position:.2g} mm and {np.degrees(noise.yaw):.2g} degrees{jumps}; they are "
+        f"compared with odometry over {noise.span:g} s"
+    ]
 
 
 def _drift_note(recordings: Sequence[CalibrationSignals], calibration: Calibration) -> list[str]:

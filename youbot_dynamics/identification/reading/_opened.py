@@ -22,6 +22,7 @@ from youbot_dynamics.recording.message_types import (
     JOINT_TYPES,
     MULTI_DOF_TRAJECTORY,
     ODOMETRY,
+    TRANSFORMS,
     TWIST,
     TWIST_STAMPED,
 )
@@ -119,7 +120,7 @@ _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltag
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
 _MOST_LISTED = 8  # topics, or joints of one, in a message
 # Types that a chosen topic of a role may have, where they are more than those of a topic that is found.
-_CHOSEN = {"odom": (ODOMETRY, TWIST_STAMPED, TWIST), "ground_truth": POSE_TYPES}
+_CHOSEN = {"odom": (ODOMETRY, TWIST_STAMPED, TWIST), "ground_truth": (*POSE_TYPES, TRANSFORMS)}
 
 
 def _topics(recording: Recording, types: Collection[str]) -> list[str]:
@@ -174,7 +175,7 @@ def chosen_topic(recording: Recording, role: str, name: str) -> str:
         types = ROLES[role][1]
         types = _CHOSEN.get(role, JOINT_TYPES if JOINT_STATE in types else types)
     else:
-        types = POSE_TYPES
+        types = _CHOSEN["ground_truth"]
     info = recording.topics.get(name)
     if info is not None and info.type in types:
         return name
@@ -233,13 +234,15 @@ def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic:
     candidates = _topics(recording, set(POSE_TYPES) - {ODOMETRY})
     if len(candidates) == 1:
         return candidates[0]
+    trees = _topics(recording, (TRANSFORMS,))
+    example = f"{trees[0]} if AMCL or SLAM ran" if trees and not candidates else (*candidates, "NAME")[0]
     raise RecordingError(
         f"{recording.path}",
         got=f"several topics with poses: {', '.join(candidates)}"
         if candidates
         else "no topic with poses besides odometry",
         expected="motion capture, tags, AMCL or ground truth, which do not come from the wheels",
-        remedy=f"choose with --pose-topic {candidates[0] if candidates else 'NAME'}",
+        remedy=f"choose with --pose-topic {example}",
     )
 
 

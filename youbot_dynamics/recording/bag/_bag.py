@@ -40,6 +40,7 @@ from youbot_dynamics.recording.bag._source import (
     reading,
     rosbag2_reads,
 )
+from youbot_dynamics.recording.bag._transforms import localised
 from youbot_dynamics.recording.bounds import LARGEST_METADATA, DamagedError
 
 # Message types with the pose of a body; motion capture such as vicon_bridge, vrpn or OptiTrack sends transforms.
@@ -198,15 +199,21 @@ class Recording:
         )
 
     def poses(self, topic: str) -> series.PoseSeries:
-        """Return the planar poses of a topic of one of POSE_TYPES.
+        """Return the planar poses of a topic of one of POSE_TYPES, or those of a localisation in a tree of transforms.
 
         Raises:
-            RecordingError: no such topic, another type, no messages, or transforms of several bodies.
+            RecordingError: no such topic, another type, no messages, transforms of several bodies, or a tree without
+                localisation.
         """
-        bodies, received, stamp, pose = self._columns(topic, POSE_TYPES, _decode.pose_columns)
+        thing = f"topic {topic} in {self.path}"
+        bodies: set[str] = set()
+        if topic in self.topics and self.topics[topic].type == message_types.TRANSFORMS:
+            received, stamp, pose = localised(self._columns(topic, (message_types.TRANSFORMS,), _decode.links), thing)
+        else:
+            bodies, received, stamp, pose = self._columns(topic, POSE_TYPES, _decode.pose_columns)
         if len(bodies) > 1:
             raise RecordingError(
-                f"topic {topic} in {self.path}",
+                thing,
                 got=f"transforms of {', '.join(sorted(bodies))}",
                 expected="transforms of one body",
                 remedy="record the topic of the robot alone",

@@ -17,6 +17,7 @@ from youbot_dynamics.recording import message_types as types
 from youbot_dynamics.recording.series import stamp_of
 
 IntArray = NDArray[np.int64]
+Links = dict[tuple[str, str], tuple[IntArray, IntArray, Vector]]  # by frame and child frame
 Key = tuple[Any, ...]  # what messages must have in common to be rows of one table
 Decode = Callable[[bytes], Any]
 RowOf = Callable[[Any], tuple[Key, Sequence[float]]]  # key and numbers of a message
@@ -299,6 +300,21 @@ def pose_columns(messages: Messages, type_name: str) -> tuple[set[str], IntArray
     # The reader refuses several bodies.
     received, stamp, rows = next(iter(tables.values()), _no_rows(6))
     return bodies, received, stamp, _planar(rows)
+
+
+def links(messages: Messages, _: str) -> Links:
+    """Return receive times (n,), stamps (n,) [ns] and poses (n, 3) of each link of a tree of transforms."""
+    rows: dict[tuple[str, str], list[tuple[int, int, tuple[float, ...]]]] = {}
+    for received, data in messages.raw:
+        for one in messages.decode(data).transforms:
+            place = _place_row(one.transform.translation, one.transform.rotation)
+            link = one.header.frame_id.lstrip("/"), one.child_frame_id.lstrip("/")
+            rows.setdefault(link, []).append((received, stamp_of(one), place))
+    tables = {}
+    for link, found in rows.items():
+        times, stamps, places = zip(*found, strict=True)
+        tables[link] = np.array(times, np.int64), np.array(stamps, np.int64), _planar(np.array(places))
+    return tables
 
 
 def trajectory_rows(messages: Messages, type_name: str) -> list[tuple[int, Vector, Vector]]:
