@@ -542,6 +542,14 @@ def test_clocks_far_apart_are_brought_together(run, late: float):
     assert found["time_offset"].value == pytest.approx(TRUE["time_offset"] + late, abs=5e-3)
 
 
+def test_the_second_at_which_a_clock_begins_changes_no_estimate(run, of_run):
+    """Windows cut at whole multiples of the clock moved a radius by a tenth of its error, a clock by a third."""
+    signals = run.signals()
+    moved = dataclasses.replace(signals, wheel_time=signals.wheel_time + 3.0, pose_time=signals.pose_time + 3.0)
+    for estimate in calibrate([moved], BASE).estimates:
+        assert estimate.value == pytest.approx(of_run[estimate.name].value, abs=1e-3 * estimate.standard_error)
+
+
 def test_poses_taken_with_the_readings_of_the_wheels_tell_their_clock_as_those_in_between(run):
     """The slip of interpolated readings is less noisy: it must not draw the clock away from the readings."""
     signals = run.signals()

@@ -49,6 +49,7 @@ STAGES = ("calibration", "delay", "base_friction", "arm_friction")
 SPEEDS = (0.05, 0.15, 0.3)  # [m/s] the excitation of a minute has 0.17 m/s root mean square and 0.4 m/s at most
 CHUNK = 20
 ROBOTS = 200
+PHASES = 6  # of the rollers of a wheel against those of the others, drawn, that are in a steady force
 
 
 class OfRobot(NamedTuple):
@@ -213,18 +214,22 @@ def steady_forces(truth: BaseTruth) -> np.ndarray:
 
     What a contact of rollers loses beyond the coefficients given is in them: sideways each roller that comes to the
     floor takes a blow. They are the truth for a force; for a coefficient there is none, since what is lost so depends
-    on the motion.
+    on the motion. How the rollers of the four wheels stand to each other changes a sideways force by up to 4 %: a drive
+    mixes these phases, and so does a motion aside before each measurement.
     """
-    base, forces = mean_kinematics(truth), np.zeros((2, len(SPEEDS)))
+    base, forces, random = mean_kinematics(truth), np.zeros((2, len(SPEEDS))), np.random.default_rng(1)
+    rise = np.linspace(0.0, 1.0, 500)[:, None]
     for axis, k in np.ndindex(*forces.shape):
-        wheels = base.wheel_speeds(SPEEDS[k] * np.eye(3)[axis])
+        wheels, before = base.wheel_speeds(SPEEDS[k] * np.eye(3)[axis]), np.zeros(4)
         plant = MujocoPlant(truth, ROBOT.arm.model(), with_arm=False)
-        plant.advance(np.linspace(0.0, 1.0, 500)[:, None] * wheels)
-        plant.advance(np.tile(wheels, (1000, 1)))
         torques = []
-        for _ in range(3000):
-            plant.advance(wheels[None])
-            torques.append(plant.wheel_torques)
+        for aside in base.wheel_speeds(random.uniform(-1.0, 1.0, (PHASES, 3)) * [0.3, 0.3, 0.8]):
+            plant.advance(np.vstack([before + rise * (aside - before), aside + rise * (wheels - aside)]))
+            plant.advance(np.tile(wheels, (500, 1)))
+            for _ in range(1500):
+                plant.advance(wheels[None])
+                torques.append(plant.wheel_torques)
+            before = wheels
         told = np.mean(torques, axis=0) / np.array(truth.wheel_torque_constant)
         forces[axis, k] = (told @ base.inverse_matrix)[axis]
     return forces
@@ -239,7 +244,10 @@ def identified_contact(seed: int, folder: Path) -> tuple[list[Judged], np.ndarra
     arm = mujoco_arm(arm_truth, motion.positions[0], seed=seed)
     found = findings_of(write_rows(folder, run.rows + arm_rows(arm, arm.advance, motion)), STAGES)
     true = {**truths_of_geometry(truth), **truths_of_delay(run, twists), **truths_of_arm(arm_truth)}
-    true["robot.base.geometry.lateral_factor"] = mean_kinematics(truth).lateral_factor
+    # Its rollers give the lateral factor, and so the lever; the truth's own are those of a twin.
+    rollers = mean_kinematics(truth)
+    true["robot.base.geometry.lateral_factor"] = rollers.lateral_factor
+    true["base.geometry.lever"] = truth.half_length / rollers.lateral_factor + truth.half_width
     return judged(found, true), forces(found_values(found), SPEEDS) / steady_forces(truth) - 1.0
 
 

@@ -9,6 +9,7 @@ import platform
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -233,7 +234,13 @@ def write_robot(folder: Path, result: Result, robot: Robot) -> None:
     write_parameters(folder / "robot.yaml", "/**", facts, head, notes)
 
 
-CHANGED, WITHIN, ONLY_BEFORE, ONLY_AFTER = "changed", "within error", "only before", "only after"
+class Verdict(Enum):
+    """What became of a number from one result to another; the values are the words for it."""
+
+    CHANGED = "changed"
+    WITHIN = "within error"
+    ONLY_BEFORE = "only before"
+    ONLY_AFTER = "only after"
 
 
 @dataclass(frozen=True)
@@ -247,11 +254,11 @@ class Change:
     error: float = math.nan
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """Whether the difference exceeds its error, or which result alone identified the number."""
         if math.isnan(self.difference):
-            return ONLY_AFTER if self.after is not None and self.after.identified else ONLY_BEFORE
-        return CHANGED if abs(self.difference) > self.error else WITHIN
+            return Verdict.ONLY_AFTER if self.after is not None and self.after.identified else Verdict.ONLY_BEFORE
+        return Verdict.CHANGED if abs(self.difference) > self.error else Verdict.WITHIN
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from youbot_dynamics.identification.least_squares import Estimate
-from youbot_dynamics.identification.result import CHANGED, ONLY_AFTER, ONLY_BEFORE, WITHIN, Change, changes
+from youbot_dynamics.identification.result import Change, Verdict, changes
 from youbot_dynamics.report._page import page
 from youbot_dynamics.report._words import Rows, brief, in_its_unit, shown
 
@@ -24,13 +25,12 @@ _NOTES = {
 def changes_shown(before: Mapping[str, Any], after: Mapping[str, Any], few: bool = False) -> Rows:
     """Table of the changes between two results of `read_result`; a `few`: of what changed alone, in words."""
     differences, notes = changes(before, after), [_NOTES["always"]]
-    counts = {verdict: sum(change.verdict == verdict for change in differences) for verdict in (CHANGED, WITHIN)}
-    common = sum(counts.values())
-    summary = f"{counts[CHANGED]} of {common} values changed by more than their combined 95 % error"
+    counts = Counter(change.verdict for change in differences)
+    common = counts[Verdict.CHANGED] + counts[Verdict.WITHIN]
+    summary = f"{counts[Verdict.CHANGED]} of {common} values changed by more than their combined 95 % error"
     summary = summary if common else "no value can be compared"
-    for verdict in (ONLY_BEFORE, ONLY_AFTER):
-        number = sum(change.verdict == verdict for change in differences)
-        summary += f"; {number} identified {verdict}" if number else ""
+    for verdict in (Verdict.ONLY_BEFORE, Verdict.ONLY_AFTER):
+        summary += f"; {counts[verdict]} identified {verdict.value}" if counts[verdict] else ""
     if any(_ONE_DRIVE in str(entry.get("interval_is")) for result in (before, after) for entry in result["parameters"]):
         notes.append(_NOTES["one drive"])
     if _recordings(before) & _recordings(after):
@@ -47,7 +47,7 @@ def _changed(differences: Iterable[Change], words: Mapping[str, str]) -> list[tu
     """The changed values, by their words."""
     rows: list[tuple[str, ...]] = []
     for change in differences:
-        if change.verdict == CHANGED and change.before and change.after:
+        if change.verdict is Verdict.CHANGED and change.before and change.after:
             old, new = (brief(side) for side in (change.before, change.after))
             values = " ".join([old.value, *([old.unit] if old.unit != new.unit else []), "->", new.value, new.unit])
             rows.append((words[change.after.name], f"{values.strip()} ({_difference(change, change.after)})"))
@@ -65,7 +65,7 @@ def changes_page(before: Mapping[str, Any], after: Mapping[str, Any], places: tu
         sections={"changes": "Changes", "notes": "How to read them"},
         moving=False,
         table=table,
-        changed=CHANGED,
+        changed=Verdict.CHANGED.value,
     )
 
 
@@ -78,7 +78,7 @@ def _cells(change: Change) -> tuple[str, ...]:
     estimate = change.after or change.before
     assert estimate is not None
     difference, unit = _difference(change, estimate), shown(estimate).unit
-    return estimate.name, _side(change.before), _side(change.after), unit, difference, change.verdict
+    return estimate.name, _side(change.before), _side(change.after), unit, difference, change.verdict.value
 
 
 def _difference(change: Change, estimate: Estimate) -> str:

@@ -241,7 +241,7 @@ def _solve(
         pieces = nearly_equal(windows, guess.base, start.base, len(unknowns), excited.span)
         for k, (part, slope) in enumerate(zip(windows, slope_tables, strict=True)):
             row_weights = np.sqrt(weights[k][:, :1]) / scales[[0, 0, 1]]
-            time = np.repeat(part.signals.pose_time[part.rows], 3)
+            time = np.repeat(part.signals.since_start[part.rows], 3)
             rows = (slope * row_weights[:, :, None]).reshape(-1, slope.shape[2])
             target = (residual_tables[k][:, :3] * row_weights).ravel()
             pieces.append(Rows(time, -rows, target, recording=k, block=excited.span))

@@ -98,8 +98,8 @@ class Windows:
 
     @property
     def middles(self) -> Vector:
-        """Mean times (w,) of the poses of each window [s]."""
-        return np.asarray(self.sums(self.signals.pose_time[self.rows]) / self.counts)
+        """Mean times (w,) of the poses of each window, as `since_start` [s]."""
+        return np.asarray(self.sums(self.signals.since_start[self.rows]) / self.counts)
 
     def sums(self, values: Vector) -> Vector:
         """Sums (w, ...) of values (m, ...) over the windows."""

@@ -50,6 +50,15 @@ class CalibrationSignals:
                 raise InputError(name, got="times that do not increase", expected="increasing times")
             object.__setattr__(self, name, read_only(value.copy()))
 
+    @property
+    def since_start(self) -> Vector:
+        """Times (k,) of the poses since the whole second nearest to the first [s].
+
+        A bag has times since its first second, a text log its own: both are cut into the same windows and blocks.
+        Rounding keeps the last digits of times since 1970 out of it.
+        """
+        return np.round(self.pose_time - np.floor(self.pose_time[:1] + 0.5), 6)
+
     def angles_at(self, times: Vector) -> Vector:
         """Wheel angles (m, n) [rad] at times (m,), interpolated."""
         return np.column_stack([np.interp(times, self.wheel_time, column) for column in self.wheel_angles.T])

@@ -179,7 +179,8 @@ def _windows(signals: CalibrationSignals, base: MecanumBase, offset: float, span
     before, after = gap_counts[around].T
     inside = (times >= stamps[0] + _MARGIN) & (times <= stamps[-1] - _MARGIN)
     rows = np.flatnonzero(inside & (before == after))
-    changes = np.diff(np.floor(signals.pose_time[rows] / span), prepend=-np.inf) + np.diff(before[rows], prepend=0)
+    window = np.floor(signals.since_start[rows] / span)
+    changes = np.diff(window, prepend=-np.inf) + np.diff(before[rows], prepend=0)
     selected, starts, count = [], [], 0
     borders = [*np.flatnonzero(changes), len(rows)]
     for first, last in zip(borders[:-1], borders[1:], strict=True):
