@@ -225,7 +225,9 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
         clock = f"receive times of {topic}, {own} of {states.topic}"
     twist = wheel_speeds @ base.forward_matrix.T
     signs = np.tanh(wheel_speeds / _SIGN_SPEED)
-    angles, source = _wheel_angles(recording, states, motion_time, robot)
+    angles, source = wheel_angles(
+        recording, states, motion_time, robot.driver.position_sign, robot.driver.velocity_sign
+    )
     if source == states.topic and motion_time is not states.received:
         motion_time = in_rhythm(motion_time, angles)
     return MotionSignals(
@@ -242,14 +244,16 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     )
 
 
-def _wheel_angles(recording: Recording, states: JointSeries, time: Vector, robot: Robot) -> tuple[Vector, str]:
-    """Angles (m, n) of the wheels [rad], and in words where they are from: integrated speeds if there are no others.
+def wheel_angles(
+    recording: Recording, states: JointSeries, time: Vector, position_sign: ArrayLike, velocity_sign: ArrayLike
+) -> tuple[Vector, str]:
+    """Angles (m, n) of wheels [rad] by readings times the signs (n,), and where they are from: speeds if need be.
 
     Raises:
         RecordingError: neither angles nor speeds.
     """
-    angles: Vector = states.position * np.array(robot.driver.position_sign)
-    speeds = states.velocity * np.array(robot.driver.velocity_sign)
+    angles: Vector = states.position * np.array(position_sign)
+    speeds = states.velocity * np.array(velocity_sign)
     sound = np.all(np.isfinite(speeds), axis=1)
     known = np.isfinite(angles)  # some drivers fill angles that they do not measure with zeros
     if np.any(angles[known]) or (np.any(known) and not np.any(speeds[sound])):
