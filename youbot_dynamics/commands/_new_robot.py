@@ -33,6 +33,8 @@ from youbot_dynamics.robot import assumptions, load_robot, robot_from_values, ro
 
 _Answer = TypeVar("_Answer")
 _DRAWN, _GIVEN = "found in the URDF", "given"
+_RADII = 0.02, 0.2  # [m] of wheels
+_NEAR_ONE = 0.002  # a lateral factor that is left out
 _ALIKE = 0.01  # relative difference of the steps of readings below which wheels have the same
 
 
@@ -48,7 +50,7 @@ def new_robot_command(given: argparse.Namespace) -> int:
     recording = _recording(given) if given.bag else None
     name = recording.metadata.get("robot_id", "") if recording else ""
     facts: dict[str, tuple[Value, str]] = {
-        "robot_id": (name or given.out.stem, _RECORDED if name else "given by --out")
+        "robot_id": (name or given.out.stem, "found in the recording" if name else "given by --out")
     }
     judged = turning_joints(recording) if recording else Judged("", "", ())
     drawn, places, mass = drawn_wheels(given.urdf) if given.urdf else ((), {}, 0.0)
@@ -63,7 +65,7 @@ def new_robot_command(given: argparse.Namespace) -> int:
             facts["driver.position_sign"] = wheels.signs, how
         in_urdf = np.array([places.get(name, (math.nan,) * 3) for name in wheels.joints])
         facts |= _geometry(given, wheels, how, judged.by in ("odometry", "poses"), in_urdf)
-        facts |= {"base.mass": (mass, _DRAWN)} if mass > 0.0 and np.all(np.isfinite(in_urdf[:, 0])) else {}
+        facts |= {"base.mass": (_rounded(mass), _DRAWN)} if mass > 0.0 and np.all(np.isfinite(in_urdf[:, 0])) else {}
         facts |= _readings([known[name] for name in wheels.joints], wheels.signs)
     twists = [one for one in recording.topics.values() if one.type in (TWIST, TWIST_STAMPED)] if recording else []
     if twists and all(one.type == TWIST_STAMPED for one in twists):
@@ -81,11 +83,19 @@ def new_robot_command(given: argparse.Namespace) -> int:
             f"{name.rpartition('.')[2]} {format_value(checked[name])}" for name, note in notes.items() if note == how
         ]
         announce(f"{how}: {', '.join(told)}".replace("'", ""))
-    for remark in filter(None, (f"also turned: {listed(others)}" if others else "", assumptions(given.out))):
+    for remark in filter(
+        None,
+        (
+            f"also turned: {listed(others)}; if it is an arm, give its URDF" if others and not given.urdf else "",
+            assumptions(given.out),
+        ),
+    ):
         announce(f"note: {remark}")
     identify = ["youbot", "identify", str(given.bag), *option_words(robot_file=given.out, out="found")]
     mock = ["youbot", "bringup", *option_words(robot="mock", robot_file=given.out)]
-    commands = [shlex.join(words) for words, fits in ((identify, recording), (mock, robot.has_base)) if fits]
+    play = ["youbot", "play", "arm_excitation", *option_words(write="goal.yaml", robot_file=given.out)]
+    suggested = (identify, recording), (mock, robot.has_base), (play, not recording and not robot.has_base)
+    commands = [shlex.join(words) for words, fits in suggested if fits]
     announce(f"wrote {given.out}; next: {', or '.join(commands)}")
     return 0
 
@@ -94,7 +104,8 @@ def _recording(given: argparse.Namespace) -> Recording:
     youbot = load_robot()
     if (log := columns_of(given.bag, given.columns, given.rate, youbot)) is None:
         return open_bag(given.bag)
-    announce(f"note: {log.told}")
+    if log.told:
+        announce(f"note: {log.told}")
     return open_recording(given.bag, 0, robot_of([log], youbot), Options(columns=given.columns, rate=given.rate)).bag()
 
 
@@ -127,7 +138,8 @@ def _wheels(
     if found is not None:
         return found, how
     names = ", ".join(joint.name for joint in likely) or f"some of {', '.join(known)}"
-    what = f"the wheels ({names}): front left, front right, rear left, rear right; or left, right without rollers"
+    what = f"joints ({names}) of the wheels front left, front right, rear left, rear right; or left, right without "
+    what += "rollers; for an arm give --urdf"
 
     def parse(text: str) -> Wheels:
         chosen = [name.strip() for name in text.split(",")]
@@ -151,25 +163,38 @@ def _geometry(
     def size(option: str, what: str, *known: tuple[float, str]) -> tuple[float, str]:
         sizes = [] if getattr(given, option) is not None else [one for one in known if one[0] > 0.0]
         value, note = sizes[0] if sizes else (_asked(given, option, f"{what} [m]", read_distance), _GIVEN)
-        return float(f"{value:.4g}"), note
+        return _rounded(value), note
 
-    length, track = np.ptp(in_urdf[:, :2], axis=0).tolist()
-    shown = 1.0 if scaled else math.nan
-    both, across = 2.0 * shown * wheels.lever, "distance between left and right wheel"
+    (length, track), shown = np.ptp(in_urdf[:, :2], axis=0).tolist(), 1.0 if scaled else math.nan
+    lever, factor = shown * wheels.lever, wheels.lateral_factor if scaled else 1.0
     radius = size("wheel_radius", "wheel radius", (shown * wheels.radius, how), (float(np.mean(in_urdf[:, 2])), _DRAWN))
+    if not _RADII[0] < radius[0] < _RADII[1]:
+        got, expected = f"{radius[0]:g} m, {radius[1]}", f"{_RADII[0]:g} to {_RADII[1]:g} m"
+        remedy = "check that positions of wheels are in rad and motions in m"
+        raise ParameterError("wheel radius", got=got, expected=expected, remedy=remedy)
     facts: dict[str, tuple[Value, str]] = {"wheel_radius": radius}
+    across = "distance between left and right wheel"
     if wheels.drive_angles:
-        facts["wheel_distance"] = float(f"{wheels.lever:.4g}"), how
-        facts["drive_angles"] = tuple(float(f"{angle:.4g}") for angle in wheels.drive_angles), how
+        facts["wheel_distance"] = _rounded(wheels.lever), how
+        facts["drive_angles"] = tuple(map(_rounded, wheels.drive_angles)), how
     elif len(wheels.joints) == 2:
-        facts["track"] = size("track", across, (both, how), (track, _DRAWN))
+        facts["track"] = size("track", across, (2.0 * lever, how), (track, _DRAWN))
     else:
-        guess = f"guessed, half of their sum {how.removeprefix('found ')}, which alone matters"
-        length, note = size("wheelbase", "distance between front and rear axle", (length, _DRAWN), (0.5 * both, guess))
-        facts["half_length"] = 0.5 * length, note
-        track, note = size("track", across, (both - length, guess if note == guess else how), (track, _DRAWN))
-        facts["half_width"] = 0.5 * track, note
+        even = (
+            2.0 * lever / (1.0 + 1.0 / factor),
+            f"guessed: as long as wide; {how.removeprefix('found ')} shows the sum",
+        )
+        length, note = size("wheelbase", "distance between front and rear axle", (length, _DRAWN), even)
+        width = 2.0 * lever - length / factor, note if note == even[1] else how
+        track, of = size("track", across, width, (track, _DRAWN))
+        facts |= {"half_length": (_rounded(0.5 * length), note), "half_width": (_rounded(0.5 * track), of)}
+        if abs(factor - 1.0) > _NEAR_ONE:
+            facts["lateral_factor"] = _rounded(factor), how
     return {f"base.geometry.{name}": fact for name, fact in facts.items()}
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
 
 
 def _readings(wheels: Sequence[TurningJoint], signs: tuple[float, ...]) -> dict[str, tuple[Value, str]]:
@@ -181,10 +206,10 @@ def _readings(wheels: Sequence[TurningJoint], signs: tuple[float, ...]) -> dict[
         ("velocity_quantum", [joint.quanta[1] for joint in wheels]),
     ):
         if max(values) < (1.0 + _ALIKE) * min(values):
-            facts[f"driver.{name}"] = float(f"{np.mean(values):.4g}"), f"found in {wheels[0].topic}"
-    ratios = np.sign([joint.ratio for joint in wheels])
-    if np.any(ratios < 0.0) and np.all(np.isfinite(ratios)):
-        facts["driver.velocity_sign"] = tuple((ratios * (signs or 1.0)).tolist()), f"found in {wheels[0].topic}"
+            facts[f"driver.{name}"] = _rounded(float(np.mean(values))), f"found in {wheels[0].topic}"
+    ratios = np.nan_to_num(np.sign([joint.ratio for joint in wheels]), nan=1.0)
+    if np.any((velocity_signs := ratios * (signs or 1.0)) < 0.0):
+        facts["driver.velocity_sign"] = tuple(velocity_signs.tolist()), f"found in {wheels[0].topic}"
     return facts
 
 

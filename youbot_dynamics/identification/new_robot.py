@@ -28,7 +28,8 @@ _DELAYS = np.arange(-0.5, 1.5, 0.025)  # [s] by which wheels may turn after the 
 _FEWEST = 40  # windows, or readings
 _TURNED = 0.5  # [rad] by which a joint must turn to count
 _EXPLAINED = 0.8  # share of the rotation of a wheel that the motion explains: 0.97 and more of wheels, 0.5 of an arm
-_AXIS_MOVED = 0.05  # share of the largest motion above which an axis counts as moved
+_AXIS_MOVED = 0.08  # share of the largest motion above which an axis counts as moved
+_APART = 0.15  # ratio of singular values of the motion below which its axes moved together: 0.09 in circles, else 0.4
 _TURNING_RADIUS = 0.3  # [m] converts turns to distances, for that
 _ALIKE = 1.6  # largest ratio of what is alike in all wheels
 _GAP = 1.9  # median periods between two readings above which some are missing
@@ -141,6 +142,9 @@ def _fit(time: Vector, angles: Vector, moved_at: Vector, way: Vector) -> tuple[V
     axes = size > _AXIS_MOVED * np.max(size)
     rows[:, axes] = np.linalg.lstsq(moved[:, axes], turned, rcond=None)[0].T
     left = np.sum((turned - moved @ np.nan_to_num(rows).T) ** 2, axis=0)
+    singular = np.linalg.svd(moved[:, axes] / np.linalg.norm(moved[:, axes], axis=0), compute_uv=False)
+    if len(singular) and singular[-1] < _APART * singular[0]:  # the wheels follow, but not which motion turns them
+        rows[:] = np.nan
     return rows, 1.0 - left / np.maximum(np.sum(turned**2, axis=0), 1e-12)
 
 
@@ -157,8 +161,8 @@ def _quantum(readings: Vector) -> float:
 def drawn_wheels(urdf: Path) -> tuple[tuple[TurningJoint, ...], dict[str, tuple[float, float, float]], float]:
     """Wheels of a base in its URDF, their x, y and radius [m] by name, and the mass of all links [kg].
 
-    They turn without end about an axis along y, on links that nothing else moves. Their rows are those of a radius of
-    1 m, and tell nothing of sideways motion.
+    They turn without end about an axis along y, on links that nothing else moves; the front left one comes first. Their
+    rows are those of a radius of 1 m, and tell nothing of sideways motion.
 
     Raises:
         ModelError: no URDF.
@@ -176,6 +180,7 @@ def drawn_wheels(urdf: Path) -> tuple[tuple[TurningJoint, ...], dict[str, tuple[
             places[link.joint] = x, y, link.radius
         if link.joint_type != "fixed" or link.parent in moved:
             moved.add(link.name)
+    wheels.sort(key=lambda wheel: (-round(places[wheel.name][0], 3), -places[wheel.name][1]))
     return tuple(wheels), places, sum(link.mass for link in links)
 
 
@@ -187,7 +192,8 @@ class Wheels:
     signs: tuple[float, ...] = ()  # 1 for one that turns on as the base advances, or as an omni base turns left
     drive_angles: tuple[float, ...] = ()  # of omni wheels [rad]
     radius: float = math.nan  # by the rows [m]
-    lever: float = math.nan  # half the track, half length and half width together, or distance of omni wheels [m]
+    lever: float = math.nan  # half the track, half width + half length / lateral factor, or distance of omni wheels [m]
+    lateral_factor: float = 1.0  # of mecanum wheels
 
 
 def arranged(wheels: Sequence[TurningJoint], ordered: bool = False) -> Wheels | None:
@@ -217,7 +223,8 @@ def arranged(wheels: Sequence[TurningJoint], ordered: bool = False) -> Wheels | 
         return None
     radius = 1.0 / float(np.mean(np.abs(forward)))
     lever = radius * float(np.mean(np.abs(turn)))
-    return Wheels(tuple(names[k] for k in order), tuple(ahead[order].tolist()), (), radius, lever)
+    factor = float(np.mean(np.abs(forward)) / np.mean(np.abs(left))) if slanted else 1.0
+    return Wheels(tuple(names[k] for k in order), tuple(ahead[order].tolist()), (), radius, lever, factor)
 
 
 def _alike(values: Vector) -> bool:
