@@ -29,7 +29,7 @@ from youbot_dynamics.parameter_file import format_value, write_parameters
 from youbot_dynamics.parameters import Value
 from youbot_dynamics.recording.bag import Recording, open_bag
 from youbot_dynamics.recording.message_types import TWIST, TWIST_STAMPED
-from youbot_dynamics.robot import assumptions, load_robot, robot_from_values, robot_table
+from youbot_dynamics.robot import Robot, assumptions, load_robot, robot_from_values, robot_table
 
 _Answer = TypeVar("_Answer")
 _DRAWN, _GIVEN = "found in the URDF", "given"
@@ -49,9 +49,8 @@ def new_robot_command(given: argparse.Namespace) -> int:
         raise ParameterError("youbot new-robot", got="neither --bag nor --urdf", expected="one of them, or both")
     recording = _recording(given) if given.bag else None
     name = recording.metadata.get("robot_id", "") if recording else ""
-    facts: dict[str, tuple[Value, str]] = {
-        "robot_id": (name or given.out.stem, "found in the recording" if name else "given by --out")
-    }
+    named = "found in the recording" if name else "given by --out"
+    facts: dict[str, tuple[Value, str]] = {"robot_id": (name or given.out.stem, named)}
     judged = turning_joints(recording) if recording else Judged("", "", ())
     drawn, places, mass = drawn_wheels(given.urdf) if given.urdf else ((), {}, 0.0)
     turning = judged.wheels
@@ -65,39 +64,44 @@ def new_robot_command(given: argparse.Namespace) -> int:
             facts["driver.position_sign"] = wheels.signs, how
         in_urdf = np.array([places.get(name, (math.nan,) * 3) for name in wheels.joints])
         facts |= _geometry(given, wheels, how, judged.by in ("odometry", "poses"), in_urdf)
-        facts |= {"base.mass": (_rounded(mass), _DRAWN)} if mass > 0.0 and np.all(np.isfinite(in_urdf[:, 0])) else {}
+        if mass > 0.0 and np.all(np.isfinite(in_urdf[:, 0])):
+            facts["base.mass"] = _rounded(mass), _DRAWN
         facts |= _readings([known[name] for name in wheels.joints], wheels.signs)
     twists = [one for one in recording.topics.values() if one.type in (TWIST, TWIST_STAMPED)] if recording else []
     if twists and all(one.type == TWIST_STAMPED for one in twists):
         facts["driver.stamped_twist"] = True, f"found by {twists[0].name}"
     if given.urdf:
         facts |= _arm(given, bool(turning or drawn or given.wheels))
-    values = {f"robot.{name}": value for name, (value, _) in facts.items()}
-    table = {one.name: one for one in robot_table(values)}
-    checked = {name: table[name].check(value) for name, value in values.items()}
-    robot = robot_from_values({name: one.default for name, one in table.items()} | checked)
-    notes = {f"robot.{name}": note for name, (_, note) in facts.items()}
-    write_parameters(given.out, "/**", checked, ["Written by youbot new-robot."], notes)
-    for how in dict.fromkeys(notes.values()):
-        told = [
-            f"{name.rpartition('.')[2]} {format_value(checked[name])}" for name, note in notes.items() if note == how
-        ]
-        announce(f"{how}: {', '.join(told)}".replace("'", ""))
-    for remark in filter(
-        None,
-        (
-            f"also turned: {listed(others)}; if it is an arm, give its URDF" if others and not given.urdf else "",
-            assumptions(given.out),
-        ),
-    ):
-        announce(f"note: {remark}")
+    robot = _write(given.out, {f"robot.{name}": fact for name, fact in facts.items()})
+    if others and not given.urdf:
+        announce(f"note: also turned: {listed(others)}; if it is an arm, give its URDF with --urdf")
+    if assumed := assumptions(given.out):
+        announce(f"note: {assumed}")
     identify = ["youbot", "identify", str(given.bag), *option_words(robot_file=given.out, out="found")]
     mock = ["youbot", "bringup", *option_words(robot="mock", robot_file=given.out)]
     play = ["youbot", "play", "arm_excitation", *option_words(write="goal.yaml", robot_file=given.out)]
     suggested = (identify, recording), (mock, robot.has_base), (play, not recording and not robot.has_base)
-    commands = [shlex.join(words) for words, fits in suggested if fits]
-    announce(f"wrote {given.out}; next: {', or '.join(commands)}")
+    announce(f"wrote {given.out}; next: {', or '.join(shlex.join(words) for words, fits in suggested if fits)}")
     return 0
+
+
+def _write(out: Path, facts: Mapping[str, tuple[Value, str]]) -> Robot:
+    """Check the facts, write the file, and tell them by how they are known.
+
+    Raises:
+        ParameterError: a value that no robot can have.
+    """
+    table = {one.name: one for one in robot_table({name: value for name, (value, _) in facts.items()})}
+    values = {name: table[name].check(value) for name, (value, _) in facts.items()}
+    robot = robot_from_values({name: one.default for name, one in table.items()} | values)
+    if urdf := values.get("robot.arm.urdf"):  # a URDF beside the file by its name, so that both can be moved
+        values["robot.arm.urdf"] = str(urdf).removeprefix(f"{out.absolute().parent}/")
+    notes = {name: note for name, (_, note) in facts.items()}
+    write_parameters(out, "/**", values, ["Written by youbot new-robot."], notes)
+    for how in dict.fromkeys(notes.values()):
+        told = [f"{name.rpartition('.')[2]} {format_value(values[name])}" for name in values if notes[name] == how]
+        announce(f"{how}: {', '.join(told)}".replace("'", ""))
+    return robot
 
 
 def _recording(given: argparse.Namespace) -> Recording:
@@ -226,7 +230,7 @@ def _arm(given: argparse.Namespace, has_base: bool) -> dict[str, tuple[Value, st
             return {}
         raise
     moving = [link for link in read_urdf(given.urdf, root, tip=tip)[1:] if link.joint_type != "fixed"]
-    path, folder = given.urdf.absolute(), given.out.absolute().parent
-    place = path.relative_to(folder) if path.is_relative_to(folder) else path
     names, mass = listed([link.joint for link in moving]), sum(link.mass for link in moving)
-    return {"arm.urdf": (str(place), f"given, with joints {names}, {mass:.3g} kg, from {root} to {tip}")}
+    return {
+        "arm.urdf": (str(given.urdf.absolute()), f"given, with joints {names}, {mass:.3g} kg, from {root} to {tip}")
+    }
