@@ -7,6 +7,7 @@ import math
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -97,7 +98,8 @@ def _write(out: Path, facts: Mapping[str, tuple[Value, str]]) -> Robot:
     if urdf := values.get("robot.arm.urdf"):  # a URDF beside the file by its name, so that both can be moved
         values["robot.arm.urdf"] = str(urdf).removeprefix(f"{out.absolute().parent}/")
     notes = {name: note for name, (_, note) in facts.items()}
-    write_parameters(out, "/**", values, ["Written by youbot new-robot."], notes)
+    head = ["Written by youbot new-robot; behind each value: how it is known. More values: docs/new_robot.md."]
+    write_parameters(out, "/**", values, head, notes)
     for how in dict.fromkeys(notes.values()):
         told = [f"{name.rpartition('.')[2]} {format_value(values[name])}" for name in values if notes[name] == how]
         announce(f"{how}: {', '.join(told)}".replace("'", ""))
