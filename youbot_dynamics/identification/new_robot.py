@@ -108,7 +108,7 @@ def _judged(recording: Recording, topics: Sequence[str], moved_at: Vector, way: 
     seen = set[str]()
     for topic, names in layouts:
         series, ones = recording.joint_states(topic, names), np.ones(len(names))
-        table = wheel_angles(recording, series, times_of(series), ones, ones)[0]
+        table = wheel_angles(recording, series, times_of(series), (ones, ones))[0]
         sound = np.all(np.isfinite(table), axis=1)
         time, angles, received = times_of(series)[sound], table[sound], series.received[sound]
         turned = np.ptp(angles, axis=0) > _TURNED if len(angles) > _FEWEST else sound[:0]
