@@ -36,8 +36,9 @@ def drive(
 ) -> Path:
     """Bag of a drive of 12 s at 50 Hz; `odometry` has its signs on x, y and yaw; an arm swings meanwhile."""
     sent = np.arange(0.0, 12.0, 0.02)
-    rhythm = np.ones((3, 1)) if together else np.array([[1.0], [1.7], [2.3]])
-    speeds = np.array(amplitudes) * np.sin(rhythm * sent).T
+    speeds = np.array(amplitudes) * np.sin(np.array([[1.0], [1.7], [2.3]]) * sent).T
+    if together:  # in curves of nearly one radius
+        speeds[:, 2] = 1.5 * speeds[:, 0] + 0.05 * speeds[:, 2]
     ways = np.cumsum(speeds, axis=0) * 0.02
     angles = TICK * np.round(ways @ BASE.inverse_matrix.T * SIGNS / TICK)
     order = np.argsort(MIXED)
@@ -126,7 +127,7 @@ def test_commands_tell_order_and_signs_but_no_sizes(tmp_path: Path, capsys) -> N
 @pytest.mark.parametrize(
     "motion",
     [{"amplitudes": (0.4, 0.0, 0.6)}, {"amplitudes": (0.4, 0.3, 0.0)}, {"together": True}],
-    ids=["never sideways", "never turned", "all axes together"],
+    ids=["never sideways", "never turned", "forward and turning together"],
 )
 def test_what_the_motion_leaves_open_is_asked_not_guessed(motion: dict, tmp_path: Path, capsys) -> None:
     bag, out = drive(tmp_path, **motion), tmp_path / "mine.yaml"
