@@ -154,7 +154,9 @@ def test_what_is_missing_is_asked_on_a_terminal_until_it_is_understood(tmp_path:
     assert robot.driver.wheel_joints == ("motor_3", "motor_1") and robot.driver.position_sign == (1.0, -1.0)
     assert (robot.base.geometry.wheel_radius, robot.base.geometry.track) == (0.06, 0.5)
     assert (
-        "did you mean motor_1?" in told and told.count("not understood") == 2 and told.count("wheel radius [m]: ") == 2
+        "did you mean motor_1?" in told
+        and told.count("not understood") == 2
+        and told.count("wheel radius [m, or such as 97 mm]: ") == 2
     )
 
 

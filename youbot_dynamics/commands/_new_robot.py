@@ -168,7 +168,9 @@ def _geometry(
 
     def size(option: str, what: str, *known: tuple[float, str]) -> tuple[float, str]:
         sizes = [] if getattr(given, option) is not None else [one for one in known if one[0] > 0.0]
-        value, note = sizes[0] if sizes else (_asked(given, option, f"{what} [m]", read_distance), _GIVEN)
+        value, note = (
+            sizes[0] if sizes else (_asked(given, option, f"{what} [m, or such as 97 mm]", read_distance), _GIVEN)
+        )
         return _rounded(value), note
 
     (length, track), shown = np.ptp(in_urdf[:, :2], axis=0).tolist(), 1.0 if scaled else math.nan
