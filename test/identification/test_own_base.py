@@ -70,7 +70,6 @@ def test_wheels_of_a_base_without_a_robot_file_are_named(tmp_path: Path) -> None
     _, bag = OwnBase(1).write(tmp_path)
     _, without = OwnBase(2, wheel_states=False).write(tmp_path)
     lines = told(yd.identify(bag, yd.load_robot(), only=["body"]).result, 80)
-    text = " ".join(" ".join(lines[:4]).split())
-    assert "joints back_left, back_right, front_left, front_right look like wheels: make a robot file" in text
-    assert f"youbot new-robot --bag {bag} --out my_robot.yaml" in text
+    text = " ".join(" ".join(lines[:2]).split())
+    assert "joints back_left, back_right, front_left, front_right look like wheels: youbot new-robot" in text
     assert not yd.identify(without, yd.load_robot(), only=["body"]).result.warnings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection
 from contextlib import suppress
 
@@ -52,8 +51,7 @@ def other_joints(recording: Recording, robot: Robot) -> str:
         if len(alike) < _FEWEST_WHEELS:
             return ""
         names = ", ".join(alike[:_MOST_LISTED])
-        command = shlex.join(["youbot", "new-robot", "--bag", str(recording.path), "--out", "my_robot.yaml"])
-        return f"joints {names} look like wheels: make a robot file that names them: {command}"
+        return f"joints {names} look like wheels: youbot new-robot makes a robot file of them"
     if robot.is_youbot or found & {*wheels, *robot.driver.arm_joints} or len(found) < len(wheels):
         return ""
     return (
