@@ -20,6 +20,7 @@ from youbot_dynamics.identification.signals import HeldCommand, wheel_angles
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.recording.bag import POSE_TYPES, Recording
 from youbot_dynamics.recording.message_types import JOINT_TYPES, ODOMETRY, TWIST, TWIST_STAMPED
+from youbot_dynamics.recording.series import JointSeries
 
 _NO_READINGS = re.compile("command|ground_truth|estimated")
 _BY = ("odometry", "commands", "poses")  # motions of a base, best first: a tracked body may look another way
@@ -102,13 +103,20 @@ def _motions(recording: Recording) -> Iterator[tuple[str, str, Vector, Vector]]:
                 yield by, info.name, poses.received, np.vstack([np.zeros(3), np.cumsum(steps, axis=0)])
 
 
+def _angles(recording: Recording, topics: Sequence[str]) -> Iterator[tuple[JointSeries, Vector]]:
+    """States of the joints that messages name together, and angles (m, n) of these [rad]."""
+    for topic in topics:
+        with suppress(RecordingError):  # efforts alone, or messages that cannot be read
+            for names in sorted(recording.joint_names(topic), key=len)[::-1]:
+                series, ones = recording.joint_states(topic, names), np.ones(len(names))
+                yield series, wheel_angles(recording, series, times_of(series), (ones, ones))[0]
+
+
 def _judged(recording: Recording, topics: Sequence[str], moved_at: Vector, way: Vector) -> Iterator[TurningJoint]:
     """The joints that turned, each once, with the delay to the motion that explains the rotation of two best."""
-    layouts = [(topic, names) for topic in topics for names in sorted(recording.joint_names(topic), key=len)[::-1]]
     seen = set[str]()
-    for topic, names in layouts:
-        series, ones = recording.joint_states(topic, names), np.ones(len(names))
-        table = wheel_angles(recording, series, times_of(series), (ones, ones))[0]
+    for series, table in _angles(recording, topics):
+        names, topic = series.names, series.topic
         sound = np.all(np.isfinite(table), axis=1)
         time, angles, received = times_of(series)[sound], table[sound], series.received[sound]
         turned = np.ptp(angles, axis=0) > _TURNED if len(angles) > _FEWEST else sound[:0]
