@@ -71,5 +71,5 @@ def test_wheels_of_a_base_without_a_robot_file_are_named(tmp_path: Path) -> None
     _, without = OwnBase(2, wheel_states=False).write(tmp_path)
     lines = told(yd.identify(bag, yd.load_robot(), only=["body"]).result, 80)
     text = " ".join(" ".join(lines[:2]).split())
-    assert "joints back_left, back_right, front_left, front_right look like wheels: name them in the six lines" in text
+    assert "joints back_left, back_right, front_left, front_right look like wheels: youbot new-robot" in text
     assert not yd.identify(without, yd.load_robot(), only=["body"]).result.warnings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -11,13 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from youbot_dynamics import __version__
-from youbot_dynamics.bringup_plan import (
-    ARGUMENTS,
-    TRUTH_VALUES,
-    BringupOptions,
-    option_words,
-    ros_arguments,
-)
+from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES, BringupOptions, option_words
+from youbot_dynamics.commands._ros import need_ros, node_words
 from youbot_dynamics.commands._spelling import check_spelling
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, missing_package
 from youbot_dynamics.identification.stages import STAGES
@@ -33,6 +27,7 @@ examples:
   youbot try                                      drive the digital twin once and see its delay live; one minute
   youbot demo                                     drive, record, identify and drive better, on the digital twin
   youbot bringup --robot mock                     start the robot (Ctrl-C stops it)
+  youbot new-robot --bag drive_1 --out my.yaml    a robot file from a recording, a URDF and a few questions
   youbot record --out drive_1                     record every topic until Ctrl-C
   youbot watch                                    see the robot live in a browser
   youbot play combined                            drive one of the three test paths
@@ -69,6 +64,7 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--version", action="version", version=f"youbot_dynamics {__version__}")
     verbs = whole.add_subparsers(dest="verb", metavar="COMMAND", required=True)
     _add_identify(verbs)
+    _add_new_robot(verbs)
     _add_compare(verbs)
     _add_replay(verbs)
     _add_record(verbs)
@@ -169,6 +165,27 @@ def _add_identify(verbs) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace the result of an earlier identification")
     parser.add_argument("--verbose", action="store_true", help="also print every value with its verdict, and all notes")
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
+
+
+def _add_new_robot(verbs) -> None:
+    parser = _verb(
+        verbs,
+        "new-robot",
+        "make the robot file of a base, an arm or both from a recording, a URDF and at most four answers on a terminal",
+        "  youbot new-robot --bag drive_1 --out my_robot.yaml\n"
+        "  youbot new-robot --bag drive_1 --urdf my_robot.urdf --out my_robot.yaml\n"
+        "  youbot new-robot --bag drive_1 --wheel-radius '33 mm' --track 0.16 --out my_robot.yaml\n",
+    )
+    parser.add_argument("--bag", type=_path, metavar="BAG", help="recording of a drive along all axes, or a text log")
+    parser.add_argument("--urdf", type=_path, metavar="FILE", help="URDF of the base, of the arm, or of both")
+    parser.add_argument("--out", required=True, type=_path, metavar="FILE", help="robot file to write")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing file of --out")
+    order = "front left, front right, rear left, rear right; two, left and right, for wheels without rollers"
+    parser.add_argument("--wheels", metavar="NAMES", help=f"joints of the wheels, with commas: {order}")
+    for name, what in (("wheel-radius", "radius of the wheels"), ("wheelbase", "distance between front and rear axle")):
+        parser.add_argument(f"--{name}", metavar="LENGTH", help=f"{what} [m], or such as 97 mm")
+    parser.add_argument("--track", metavar="LENGTH", help="distance between left and right wheels [m]")
+    _add_columns(parser)
 
 
 def _add_columns(parser: argparse.ArgumentParser) -> None:
@@ -403,6 +420,11 @@ def _run(given: argparse.Namespace) -> int:
                 from youbot_dynamics.commands._replay import replay_command as command
             imported()
             return command(given)
+    if given.verb == "new-robot":
+        from youbot_dynamics.commands._new_robot import new_robot_command
+
+        imported()
+        return new_robot_command(given)
     if given.verb == "compare":
         from youbot_dynamics.commands.identify import compare_command
 
@@ -418,7 +440,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _run_robot(given: argparse.Namespace) -> int:
     """Run a command that starts a robot with all its nodes."""
-    _need_ros()
+    need_ros()
     if given.verb == "bringup":
         from youbot_dynamics.commands.bringup import bringup
 
@@ -440,9 +462,9 @@ def _run_nodes(given: argparse.Namespace) -> int:
         if given.write is not None:
             imported()
             return write_excitation(given)
-    ros = _ros_arguments(given)
+    ros = node_words(given)
     if given.verb != "calibrate" or given.bag is None:
-        _need_ros()
+        need_ros()
     if given.verb == "calibrate":
         from youbot_dynamics.commands._calibrate import calibrate_command
 
@@ -472,22 +494,6 @@ def _run_nodes(given: argparse.Namespace) -> int:
         names = ("dt", "time_scale", "duration", "room")
         play([given.program, *option_words(**{name: getattr(given, name) for name in names}), *ros])
     return 0
-
-
-def _need_ros() -> None:
-    """Raise an error that says how to install ROS if it is missing."""
-    if importlib.util.find_spec("rclpy") is None:
-        raise missing_package("rclpy", "this command", "ROS 2 Jazzy or Kilted")
-
-
-def _ros_arguments(given: argparse.Namespace) -> list[str]:
-    robot_file, params_file = getattr(given, "robot_file", ""), getattr(given, "params_file", None)
-    if robot_file or params_file:  # rcl takes a text for a file without parameters: the youBot
-        from youbot_dynamics.robot import assumptions
-
-        if assumed := assumptions(robot_file, params_file):
-            print(f"note: {assumed}", file=sys.stderr)
-    return ros_arguments(given.namespace, robot_file, params_file)
 
 
 if __name__ == "__main__":

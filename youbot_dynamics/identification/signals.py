@@ -225,7 +225,8 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
         clock = f"receive times of {topic}, {own} of {states.topic}"
     twist = wheel_speeds @ base.forward_matrix.T
     signs = np.tanh(wheel_speeds / _SIGN_SPEED)
-    angles, source = _wheel_angles(recording, states, motion_time, robot)
+    driver = robot.driver
+    angles, source = wheel_angles(recording, states, motion_time, (driver.position_sign, driver.velocity_sign))
     if source == states.topic and motion_time is not states.received:
         motion_time = in_rhythm(motion_time, angles)
     return MotionSignals(
@@ -242,21 +243,21 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     )
 
 
-def _wheel_angles(recording: Recording, states: JointSeries, time: Vector, robot: Robot) -> tuple[Vector, str]:
-    """Angles (m, n) of the wheels [rad], and in words where they are from: integrated speeds if there are no others.
+def wheel_angles(bag: Recording, states: JointSeries, time: Vector, signs: Sequence[ArrayLike]) -> tuple[Vector, str]:
+    """Angles (m, n) of wheels [rad] by positions, else by speeds, with `signs` (n,) of both, and where they are from.
 
     Raises:
         RecordingError: neither angles nor speeds.
     """
-    angles: Vector = states.position * np.array(robot.driver.position_sign)
-    speeds = states.velocity * np.array(robot.driver.velocity_sign)
+    angles: Vector = states.position * np.array(signs[0])
+    speeds = states.velocity * np.array(signs[1])
     sound = np.all(np.isfinite(speeds), axis=1)
     known = np.isfinite(angles)  # some drivers fill angles that they do not measure with zeros
     if np.any(angles[known]) or (np.any(known) and not np.any(speeds[sound])):
         return angles, states.topic
     if not np.any(sound):
         got = "neither positions nor velocities"
-        raise RecordingError(f"topic {states.topic} in {recording.path}", got=got, expected="wheel angles [rad]")
+        raise RecordingError(f"topic {states.topic} in {bag.path}", got=got, expected="wheel angles [rad]")
     means = 0.5 * (speeds[sound][1:] + speeds[sound][:-1])
     angles[sound] = np.cumsum(np.vstack([np.zeros(speeds.shape[1]), means * np.diff(time[sound])[:, None]]), axis=0)
     return angles, f"the integrated speeds of {states.topic}, which has no angles"

@@ -56,6 +56,7 @@ class Link:
     limits: Limits  # of the joint
     damping: float  # of the joint [N m s/rad or N s/m]; read but not applied: friction is a separate model (`lugre`)
     friction: float  # of the joint [N m or N]; read but not applied
+    radius: float = np.nan  # of the largest cylinder or sphere in its collisions, else visuals [m]; NaN without one
 
 
 def read_urdf(
@@ -64,6 +65,7 @@ def read_urdf(
     locked: Sequence[str] = (),
     limit: int = LARGEST,
     tip: str | None = None,
+    lock_mimics: bool = False,
 ) -> tuple[Link, ...]:
     """Links of a URDF file or text, the root first and every parent before its children.
 
@@ -74,6 +76,7 @@ def read_urdf(
         locked: names of joints that become fixed.
         limit: largest size of the file in bytes, before `files.scaled`.
         tip: last link of an arm; joints that are not between `start` and this link become fixed.
+        lock_mimics: whether joints that mimic another become fixed.
 
     Raises:
         ModelError: not XML or no robot in it, a duplicate or unknown name, a link with two parents (a loop), no root or
@@ -91,6 +94,8 @@ def read_urdf(
     links = [_link(name, bodies[name], carried.get(name), source) for name in order]
     kept = _from(start, links, source)
     still = {*locked, *_off_chain(tip, kept, source)}
+    if lock_mimics:
+        still |= {_name(joint, source) for joint in carried.values() if joint.find("mimic") is not None}
     chosen = [replace(link, joint_type="fixed") if link.joint in still else link for link in kept]
     _check_locked(locked, links, source)
     _check_mimics(chosen[1:], carried, source)
@@ -365,7 +370,16 @@ def _link(name: str, body: ElementTree.Element, joint: ElementTree.Element | Non
         limits=limits,
         damping=damping,
         friction=friction,
+        radius=_radius(f"link '{name}' of {source}", body),
     )
+
+
+def _radius(thing: str, body: ElementTree.Element) -> float:
+    for shapes in ("collision", "visual"):
+        found = [round_ for kind in ("cylinder", "sphere") for round_ in body.findall(f"{shapes}/geometry/{kind}")]
+        if found:
+            return max(float(_numbers(f"{thing} {one.tag}", one, "radius", "0")[0]) for one in found)
+    return float("nan")
 
 
 def _limits(thing: str, kind: str, element: ElementTree.Element | None) -> Limits:

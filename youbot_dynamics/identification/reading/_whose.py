@@ -51,7 +51,7 @@ def other_joints(recording: Recording, robot: Robot) -> str:
         if len(alike) < _FEWEST_WHEELS:
             return ""
         names = ", ".join(alike[:_MOST_LISTED])
-        return f"joints {names} look like wheels: name them in the six lines of a robot file (docs/new_robot.md)"
+        return f"joints {names} look like wheels: youbot new-robot makes a robot file of them"
     if robot.is_youbot or found & {*wheels, *robot.driver.arm_joints} or len(found) < len(wheels):
         return ""
     return (

@@ -1,0 +1,236 @@
+"""`youbot new-robot`: a robot file from a recording, a URDF and answers, which the next command takes as it is."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import exit_code
+from own_base import OwnBase
+from repository import ROOT
+from stage_bags import Row, TypedRow, nanoseconds, write_rows
+
+import youbot_dynamics as yd
+from youbot_dynamics.recording.message_types import (
+    ODOMETRY,
+    TWIST_STAMPED,
+    joint_state_cdr,
+    odometry_cdr,
+    twist_stamped_cdr,
+)
+
+MIXED = ("motor_3", "motor_1", "motor_4", "motor_2")  # front left, front right, rear left, rear right
+SIGNS = (1.0, -1.0, 1.0, -1.0)  # of their positions; their velocities are not reversed
+TICK = 2.0 * np.pi / 1024
+BASE = yd.MecanumBase.rectangular(0.06, 0.15, 0.25)
+
+
+def drive(
+    folder: Path,
+    odometry: tuple[float, ...] | None = (1.0, 1.0, 1.0),
+    amplitudes: tuple[float, ...] = (0.4, 0.3, 0.6),
+    together: bool = False,
+) -> Path:
+    """Bag of a drive of 12 s at 50 Hz; `odometry` has its signs on x, y and yaw; an arm swings meanwhile."""
+    sent = np.arange(0.0, 12.0, 0.02)
+    speeds = np.array(amplitudes) * np.sin(np.array([[1.0], [1.7], [2.3]]) * sent).T
+    if together:  # in curves of nearly one radius
+        speeds[:, 2] = 1.5 * speeds[:, 0] + 0.05 * speeds[:, 2]
+    ways = np.cumsum(speeds, axis=0) * 0.02
+    angles = TICK * np.round(ways @ BASE.inverse_matrix.T * SIGNS / TICK)
+    order = np.argsort(MIXED)
+    names = [*sorted(MIXED), "shoulder"]
+    told = speeds * (odometry or 1.0)
+    headings = np.cumsum(told[:, 2]) * 0.02 - 0.01 * told[:, 2]
+    c, s = np.cos(headings), np.sin(headings)
+    path = np.cumsum([c * told[:, 0] - s * told[:, 1], s * told[:, 0] + c * told[:, 1], told[:, 2]], axis=1).T * 0.02
+    rows: list[Row | TypedRow] = []
+    for k, time in enumerate(sent.tolist()):
+        later, stamp = time + 0.1, nanoseconds(time + 0.1)
+        position, velocity = np.append(angles[k, order], np.sin(0.9 * time)), speeds[k] @ BASE.inverse_matrix.T
+        velocity = np.append(velocity[order], 0.9 * np.cos(0.9 * time))
+        rows.append((later, "/joint_states", joint_state_cdr(stamp, names, position, velocity)))
+        rows.append((time, "/cmd_vel", TWIST_STAMPED, twist_stamped_cdr(nanoseconds(time), "", speeds[k])))
+        if odometry:
+            rows.append((later, "/odom", ODOMETRY, odometry_cdr(stamp, "odom", "base_link", path[k], told[k])))
+    return write_rows(folder / "drive", rows, robot_id="")
+
+
+def error(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    """The one line of an error."""
+    capsys.readouterr()
+    assert exit_code("new-robot", *words) == 1
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("error: ")
+    return lines[0]
+
+
+class Terminal(io.StringIO):
+    """A terminal on which a user types lines, and then Ctrl-C."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self, size: int | None = -1) -> str:  # type: ignore[override]
+        if line := super().readline():
+            return line
+        raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return drive(tmp_path_factory.mktemp("usual"))
+
+
+def test_wheels_in_any_order_with_reversed_readings_are_found_by_the_odometry(usual: Path, tmp_path, capsys) -> None:
+    out = tmp_path / "mine.yaml"
+    assert exit_code("new-robot", "--bag", usual, "--out", out) == 0
+    robot = yd.load_robot(robot_file=out)
+    driver, geometry = robot.driver, robot.base.geometry
+    assert robot.robot_id == "mine" and driver.wheel_joints == MIXED
+    assert driver.position_sign == SIGNS and driver.velocity_sign == (1.0,) * 4 and driver.stamped_twist
+    assert driver.position_quantum == pytest.approx(TICK, rel=1e-3) and driver.rate == pytest.approx(50.0, rel=1e-3)
+    assert geometry.wheel_radius == pytest.approx(0.06, rel=2e-3) and geometry.lateral_factor == 1.0
+    assert geometry.half_length + geometry.half_width == pytest.approx(0.4, rel=5e-3)
+    told = capsys.readouterr().err
+    assert "guessed: as long as wide" in told and "also turned: shoulder; if it is an arm, give its URDF" in told
+    assert "found by odometry, /odom" in out.read_text() and f"--robot-file {out}" in told
+
+
+def test_the_delay_by_the_new_file_is_that_by_the_file_of_its_owner(tmp_path: Path) -> None:
+    own, bag = OwnBase(1, quantum=1e-3).write(tmp_path, duration=20.0)
+    assert exit_code("new-robot", "--bag", bag, "--out", tmp_path / "new.yaml") == 0
+    found, expected = (
+        yd.identify(bag, yd.load_robot(robot_file=file), only=["delay"]).result for file in (tmp_path / "new.yaml", own)
+    )
+    for axis in ("x", "y", "yaw"):
+        name = f"robot.base.delay.effective_{axis}"
+        assert found[name].identified
+        assert found[name].estimate.value == pytest.approx(expected[name].estimate.value, abs=2e-4)
+
+
+def test_commands_tell_order_and_signs_but_no_sizes(tmp_path: Path, capsys) -> None:
+    bag, out = drive(tmp_path, odometry=None), tmp_path / "mine.yaml"
+    assert "--wheel-radius: got nothing" in error(capsys, "--bag", bag, "--out", out)
+    assert not out.exists()
+    sizes = ["--wheel-radius", "60 mm", "--wheelbase", "0.3", "--track", "0.5"]
+    assert exit_code("new-robot", "--bag", bag, "--out", out, *sizes) == 0
+    robot = yd.load_robot(robot_file=out)
+    assert robot.driver.wheel_joints == MIXED and robot.driver.position_sign == SIGNS
+    geometry = robot.base.geometry
+    assert (geometry.wheel_radius, geometry.half_length, geometry.half_width) == (0.06, 0.15, 0.25)
+
+
+@pytest.mark.parametrize(
+    "motion",
+    [{"amplitudes": (0.4, 0.0, 0.6)}, {"amplitudes": (0.4, 0.3, 0.0)}, {"together": True}],
+    ids=["never sideways", "never turned", "forward and turning together"],
+)
+def test_what_the_motion_leaves_open_is_asked_not_guessed(motion: dict, tmp_path: Path, capsys) -> None:
+    bag, out = drive(tmp_path, **motion), tmp_path / "mine.yaml"
+    told = error(capsys, "--bag", bag, "--out", out)
+    assert (
+        "--wheels: got nothing; expected joints (motor_1, motor_2, motor_3, motor_4) of the wheels front left" in told
+    )
+    assert not out.exists()
+
+
+def test_odometry_that_contradicts_the_commands_is_not_used(tmp_path: Path) -> None:
+    bag, out = drive(tmp_path, odometry=(1.0, -1.0, 1.0)), tmp_path / "mine.yaml"
+    sizes = ["--wheel-radius", "0.06", "--wheelbase", "0.3", "--track", "0.5"]
+    assert exit_code("new-robot", "--bag", bag, "--out", out, *sizes) == 0
+    assert yd.load_robot(robot_file=out).driver.wheel_joints == MIXED
+    assert "found by commands" in out.read_text()
+
+
+def test_what_is_missing_is_asked_on_a_terminal_until_it_is_understood(tmp_path: Path, capsys, monkeypatch) -> None:
+    bag, out = drive(tmp_path, odometry=None, amplitudes=(0.4, 0.0, 0.6)), tmp_path / "mine.yaml"
+    monkeypatch.setattr(sys, "stdin", Terminal("motor_3, motr_1\nmotor_3, motor_1\na hand\n6 cm\n0.5\n"))
+    assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
+    robot, told = yd.load_robot(robot_file=out), capsys.readouterr().err
+    assert robot.driver.wheel_joints == ("motor_3", "motor_1") and robot.driver.position_sign == (1.0, -1.0)
+    assert (robot.base.geometry.wheel_radius, robot.base.geometry.track) == (0.06, 0.5)
+    assert (
+        "did you mean motor_1?" in told
+        and told.count("not understood") == 2
+        and told.count("wheel radius [m, or such as 97 mm]: ") == 2
+    )
+
+
+def test_ctrl_c_at_a_question_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
+    bag = drive(tmp_path, odometry=None)
+    monkeypatch.setattr(sys, "stdin", Terminal("0.06\n"))
+    assert exit_code("new-robot", "--bag", bag, "--out", tmp_path / "mine.yaml") == 130
+    assert list(tmp_path.iterdir()) == [bag]
+
+
+def test_a_urdf_gives_sizes_masses_and_the_arm(tmp_path: Path) -> None:
+    urdf, arm, base = ROOT / "urdf" / "youbot.urdf", tmp_path / "arm.yaml", tmp_path / "base.yaml"
+    wheels = "wheel_joint_fl,wheel_joint_fr,wheel_joint_bl,wheel_joint_br"
+    assert exit_code("new-robot", "--urdf", urdf, "--wheels", wheels, "--out", base) == 0
+    robot = yd.load_robot(robot_file=base)
+    geometry = robot.base.geometry
+    assert (geometry.wheel_radius, geometry.half_length, geometry.half_width) == (0.0475, 0.235, 0.15)
+    assert robot.base.mass == pytest.approx(29.95, abs=0.01) and robot.has_arm and robot.has_base
+    assert robot.driver.arm_joints == tuple(f"arm_joint_{k}" for k in range(1, 6))
+    (tmp_path / "ur5e.urdf").write_bytes((ROOT / "test" / "robots" / "ur5e.urdf").read_bytes())
+    assert exit_code("new-robot", "--urdf", tmp_path / "ur5e.urdf", "--out", arm) == 0
+    robot = yd.load_robot(robot_file=arm)
+    assert len(robot.arm.joints) == 6 and not robot.has_base and "urdf: 'ur5e.urdf'" in arm.read_text()
+
+
+DIFFERENTIAL = """\
+<robot name="d"><link name="base"><inertial><mass value="4"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+<link name="a"><collision><geometry><cylinder radius="0.04" length="0.02"/></geometry></collision></link>
+<link name="b"/><joint name="turns_a" type="continuous"><parent link="base"/><child link="a"/><origin xyz="0 -0.1 0"/>
+<axis xyz="0 -1 0"/></joint>
+<joint name="turns_b" type="continuous"><parent link="base"/><child link="b"/><origin xyz="0 0.1 0"/><axis xyz="0 1 0"/>
+</joint></robot>"""
+
+
+def test_two_wheels_of_a_urdf_are_those_of_a_differential_base(tmp_path: Path, capsys) -> None:
+    (tmp_path / "d.urdf").write_text(DIFFERENTIAL)
+    words = ["--urdf", tmp_path / "d.urdf", "--out", tmp_path / "d.yaml"]
+    assert "--wheel-radius" in error(capsys, *words)  # one wheel is not drawn
+    assert exit_code("new-robot", *words, "--wheel-radius", "0.04") == 0
+    robot = yd.load_robot(robot_file=tmp_path / "d.yaml")
+    assert robot.driver.wheel_joints == ("turns_b", "turns_a") and robot.driver.position_sign == (1.0, -1.0)
+    assert (robot.base.geometry.track, robot.base.mass, robot.has_arm) == (0.2, 4.0, False)
+
+
+def test_a_text_log_is_a_recording(tmp_path: Path) -> None:
+    time = np.arange(0.0, 15.0, 0.05)
+    speeds = np.column_stack([0.2 * np.sin(time), 0.0 * time, 0.5 * np.sin(1.6 * time)])
+    turned = np.cumsum(speeds, axis=0) * 0.05 @ yd.MecanumBase.differential(0.05, 0.3).inverse_matrix.T
+    table = np.column_stack([time, speeds[:, [0, 2]], -turned[:, 1], turned[:, 0]])
+    log = tmp_path / "log.csv"
+    header = "time,command.x,command.yaw,position.b,position.a"
+    np.savetxt(log, table, delimiter=",", header=header, comments="", fmt="%.6f")
+    words = ["--bag", log, "--columns", header, "--wheel-radius", "0.05", "--track", "0.3"]
+    assert exit_code("new-robot", *words, "--out", tmp_path / "d.yaml") == 0
+    driver = yd.load_robot(robot_file=tmp_path / "d.yaml").driver
+    assert driver.wheel_joints == ("a", "b") and driver.position_sign == (1.0, -1.0) and driver.rate == 20.0
+
+
+def test_bad_input_is_refused_in_one_line_and_leaves_no_file(usual: Path, tmp_path: Path, capsys) -> None:
+    out, other = tmp_path / "mine.yaml", tmp_path / "other.txt"
+    other.write_text("no recording\n")
+    assert "got neither --bag nor --urdf" in error(capsys, "--out", out)
+    assert "other.txt" in error(capsys, "--bag", other, "--out", out)
+    assert "got no XML" in error(capsys, "--urdf", other, "--out", out)
+    assert "no such file" in error(capsys, "--bag", tmp_path / "none", "--out", out).lower()
+    _, still = OwnBase(2, wheel_states=False).write(tmp_path, duration=5.0)
+    assert "got no joint that turned" in error(capsys, "--bag", still, "--out", out)
+    assert "got 5 m, given; expected 0.02 to 0.2 m" in error(
+        capsys, "--bag", usual, "--out", out, "--wheel-radius", "5"
+    )
+    assert "did you mean motor_1?" in error(capsys, "--bag", usual, "--out", out, "--wheels", "motor_2,motr_1")
+    assert not out.exists()
+    out.write_text("mine")
+    assert "got an existing file" in error(capsys, "--bag", usual, "--out", out)
+    assert out.read_text() == "mine"
+    assert exit_code("new-robot", "--bag", usual, "--out", out, "--overwrite") == 0
+    assert yd.load_robot(robot_file=out).driver.wheel_joints == MIXED
