@@ -154,14 +154,49 @@ def test_geometry_is_found_from_map_and_odometry_in_tf(bag) -> None:
     assert any("poses scatter" in note for note in identified.notes)
 
 
-def test_a_tree_with_odometry_alone_is_refused_with_its_links(tmp_path) -> None:
-    row = transforms(1.0, ("odom", "base_link", 1.0, np.zeros(3)), ("base_link", "wheel", 1.0, np.zeros(3)))
-    folder = write_rows(tmp_path / "odometry", [row])
-    with pytest.raises(RecordingError, match=r"odom -> base_link.*map -> odom.*AMCL or SLAM"):
-        open_bag(folder).poses("/tf")
+def tree(folder: Path, corrections: list, frames=("map", "odom", "base_link"), late: int = 0) -> Path:
+    """Twenty seconds forward at 0.1 m/s: odometry at 10 Hz from message `late` on, and corrections (k, 3) between."""
+    rows = []
+    for k, correction in enumerate(corrections):
+        time = 1.0 + 0.1 * k
+        if k >= late:
+            rows.append(transforms(time, (frames[1], frames[2], time, np.array([0.01 * k, 0.0, 0.0]))))
+        rows.append(transforms(time + 0.05, (frames[0], frames[1], time + 1.0, np.array(correction))))
+    return write_rows(folder / "tree", rows)
 
 
-def test_the_only_link_of_a_tracker_is_its_pose(tmp_path) -> None:
-    rows = [transforms(1.0 + 0.1 * k, ("mocap", "body", 1.0 + 0.1 * k, [0.1 * k, 0.2, 0.3])) for k in range(5)]
-    poses = open_bag(write_rows(tmp_path / "tracker", rows)).poses("/tf")
-    assert poses.pose == pytest.approx(np.array([[0.1 * k, 0.2, 0.3] for k in range(5)]))
+def test_poses_come_where_the_correction_changes_and_not_where_it_is_rounded(tmp_path) -> None:
+    steps = [[0.1 * (k // 50) + 1e-9 * (k % 3), 0.0, np.pi / 2] for k in range(200)]
+    poses = open_bag(tree(tmp_path, steps)).poses("/tf")
+    np.testing.assert_allclose(poses.pose[:, :2], [[0.1 * k, 0.5 * k] for k in range(4)], atol=1e-6)
+    np.testing.assert_allclose(poses.stamp - poses.stamp[0], [0.0, 5.0, 10.0, 15.0], atol=1e-6)
+
+
+def test_a_second_child_of_the_odometry_is_not_the_base(tmp_path) -> None:
+    rows = []
+    for k in range(5):
+        time = 1.0 + k
+        rows.append(transforms(time, ("odom_combined", "base_link", time, np.array([0.1 * k, 0.0, 0.0]))))
+        rows.append(transforms(time + 0.1, ("map", "odom_combined", time, np.array([0.0, 0.1 * k, 0.0]))))
+        rows.append(transforms(time + 0.1, ("odom_combined", "camera", time, np.array([9.0, 9.0, 0.0]))))
+    poses = open_bag(write_rows(tmp_path / "camera", rows)).poses("/tf")
+    np.testing.assert_allclose(poses.pose[:, :2], [[0.1 * k, 0.1 * k] for k in range(4)])  # one ends later
+
+
+@pytest.mark.parametrize("frames", [("odom", "base_link"), ("base_odom", "base_link"), ("world", "base_footprint")])
+def test_a_tree_without_localisation_is_refused_with_its_links(tmp_path, frames) -> None:
+    rows = [transforms(1.0 + 0.1 * k, (*frames, 1.0 + 0.1 * k, np.array([0.1 * k, 0.0, 0.0]))) for k in range(9)]
+    rows.append(transforms(1.0, ("base_link", "wheel", 1.0, np.zeros(3))))
+    with pytest.raises(RecordingError, match=rf"{' -> '.join(frames)}.*map -> odom.*AMCL or SLAM"):
+        open_bag(write_rows(tmp_path / "alone", rows)).poses("/tf")
+
+
+def test_a_correction_that_never_changes_or_is_invalid_is_refused_as_that(tmp_path) -> None:
+    with pytest.raises(RecordingError, match="200 transforms map -> odom .*with 1 corrections"):
+        open_bag(tree(tmp_path, [[1.0, 2.0, 0.3]] * 200)).poses("/tf")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(RecordingError, match="20 of them invalid"):
+        open_bag(tree(tmp_path / "other", [[np.nan, 0.1 * k, 0.0] for k in range(20)])).poses("/tf")
+    (tmp_path / "late").mkdir()
+    with pytest.raises(RecordingError, match="with 0 corrections at a time when both are known"):
+        open_bag(tree(tmp_path / "late", [[0.1 * k, 0.0, 0.0] for k in range(20)], late=19)).poses("/tf")

@@ -45,6 +45,7 @@ _MARGIN = 0.1 + AROUND  # [s] wheel readings needed around a pose, since the off
 _SHORT = 2.0  # [s] length of windows in which motion is counted, and of the blocks of which the scatter is taken
 _LONG = 6.0  # [s] length of windows to whose poses the start of odometry is fitted
 _LONGEST, _FEWEST_WINDOWS = 120.0, 4  # [s] length and number of the windows if the poses are noisy
+_LEAST_DRIVE = 100.0  # [s] in all windows, for that: of a minute, the few long ones give too narrow intervals
 _FEWEST_POSES = 4  # in a window
 _LEAST_SHARE = 0.5  # share of its length that the poses of a window must span
 _ANOTHER_UNIT = 4.0  # ratio of distances by poses and by wheels above which a unit is wrong
@@ -156,10 +157,11 @@ def cut_windows(
 
 
 def lengthened(windows: Sequence[Windows], guess: Guess) -> tuple[Windows, ...]:
-    """Windows of twice the length; empty if these would be too few or too long."""
+    """Windows of twice the length; empty if these would be too few or too long, or the recordings are shorter."""
     longer = _cut([part.signals for part in windows], guess, 2.0 * windows[0].span)
-    enough = sum(len(part.starts) for part in longer) >= _FEWEST_WINDOWS
-    return longer if enough and longer[0].span <= _LONGEST else ()
+    before, count = (sum(len(part.starts) for part in cut) for cut in (windows, longer))
+    span = longer[0].span
+    return longer if _FEWEST_WINDOWS <= count < before and count * span >= _LEAST_DRIVE and span <= _LONGEST else ()
 
 
 def _cut(recordings: Sequence[CalibrationSignals], guess: Guess, length: float) -> tuple[Windows, ...]:

@@ -26,7 +26,7 @@ from youbot_dynamics.robot_base import WHEELS
 STAGE = "calibration"
 _SPAN = 2.0  # [s] over which the error of odometry is measured
 _OWN = 0.0003  # [m] RMS error over `_SPAN` below which poses were computed from the wheels: slip alone causes more
-_NOTABLE = 0.005  # [m] scatter of the poses above which it is told
+_NOTABLE, _LONG = 0.005, 10.0  # [m, s] scatter of the poses, and length of the windows, above which they are told
 _OWN_POSES = Reason(
     Kind.WRONG_SIGNALS,
     "the configured geometry already explains these poses to a fraction of a millimetre: they were computed from the "
@@ -101,12 +101,12 @@ def _rms_errors(recordings: Sequence[CalibrationSignals], calibration: Calibrati
 
 def _noise_note(noise: PoseNoise | None) -> list[str]:
     """What was found of the poses, in words; nothing for those of motion capture."""
-    if noise is None or noise.position < _NOTABLE:
+    if noise is None or max(noise.position / _NOTABLE, noise.span / _LONG) < 1.0:
         return []
     jumps = f", and {100.0 * noise.outlying:.2g} % jump so far off that they hardly count" if noise.outlying else ""
     return [
-        f"the poses scatter by {1e3 * noise.position:.2g} mm and {np.degrees(noise.yaw):.2g} degrees{jumps}; they are "
-        f"compared with odometry over {noise.span:g} s"
+        f"the poses scatter by {1e3 * noise.position:.1f} mm and {np.degrees(noise.yaw):.2g} degrees{jumps}; they are "
+        f"compared with odometry over up to {noise.span:.0f} s"
     ]
 
 
