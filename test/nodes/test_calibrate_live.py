@@ -125,7 +125,7 @@ def test_measured_ends_of_three_legs_give_the_twins_geometry(tmp_path):
             path, _ = person.drives("Distance from that mark")
             person.answers(f"{np.hypot(*path):.4f}")
         _, turn = person.drives("Full turns")
-        person.answers(f"0 {np.degrees(turn):.2f}")
+        person.answers(f"1 {np.degrees(turn) - 360.0:.2f}")
         person.hears("wrote")
         observer.wait(lambda: person.child.poll() is not None, "the end")
         person.child.stdin.close()
