@@ -38,13 +38,15 @@ class GainDrift:
         self._weights: Vector = np.array([1.0, 1.0, lever**2])
         self._left, self._time = 1.0 - trust, max(_TIME, _DELAYS * float(base.dead_times.max()))
         self._off: Vector = np.zeros(3)
+        self._moving = 0.0  # [s] of motion: in the first `_time` a faulty wheel is to be named, not corrected
         self._logarithm, self._power = 0.0, 0.0  # of the gain; mean d' W d / dt^2 [m2/s2]
 
     @property
     def gain(self) -> float:
-        """Motion over that of the model [1]; 1 while the difference may be that of the model."""
+        """Motion over that of the model [1]; 1 at the start, and while the difference may be that of the model."""
         beyond = max(0.0, abs(self._logarithm) - _UNSEEN)
-        return exp(copysign(beyond, self._logarithm))
+        used = min(1.0, max(0.0, self._moving / self._time - 1.0))
+        return exp(copysign(used * beyond, self._logarithm))
 
     def learn(self, moved: Vector, off: Vector, dt: float) -> None:
         """Take a predicted displacement (3,) and what the pose was off after it (3,) [m, m, rad], over `dt` [s]."""
@@ -54,6 +56,7 @@ class GainDrift:
         share = min(1.0, dt / self._time)
         weighed = self._weights * moved / dt
         self._power += share * (float(weighed @ moved) / dt - self._power)
+        self._moving += dt if weighed @ moved > _SLOW**2 * dt else 0.0
         applied = log(self.gain)
         power = max(self._power, float(weighed @ moved) / dt, _SLOW**2)
         told = float(weighed @ new) / dt + float(weighed @ moved) / dt * (applied - self._logarithm)
