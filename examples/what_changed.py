@@ -15,7 +15,7 @@ from pathlib import Path
 
 import youbot_dynamics as yd
 from youbot_dynamics.control.trajectory import read_program
-from youbot_dynamics.identification.result import CHANGED, Result, changes
+from youbot_dynamics.identification.result import Result, Verdict, changes
 from youbot_dynamics.resources import program_path, robot_path
 
 SEED, FILE = 1, robot_path("ridgeback")
@@ -37,5 +37,5 @@ compared = [change for change in changes(first.as_dict(), second.as_dict()) if s
 for change in compared:
     old, new = change.before.value, change.after.value
     print(f"{change.after.name}: {1e3 * old:.1f} to {1e3 * new:.1f} ms, ", end="")
-    print(f"by {1e3 * change.difference:+.1f} +- {1e3 * change.error:.1f} ms: {change.verdict}")
-print("changed:", ", ".join(change.after.name for change in compared if change.verdict == CHANGED))
+    print(f"by {1e3 * change.difference:+.1f} +- {1e3 * change.error:.1f} ms: {change.verdict.value}")
+print("changed:", ", ".join(change.after.name for change in compared if change.verdict is Verdict.CHANGED))
