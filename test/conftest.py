@@ -61,6 +61,7 @@ for variable in ("ROS_LOCALHOST_ONLY", "ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS
 
 
 # Rooms whose tests only compute: they run at low priority beside those over DDS, which leave processors idle.
+# Programs that they start get no time limit: beside busy ones 2 s of work took a minute (a hang ends the session).
 COMPUTING = ("control", "dynamics", "estimation", "identification", "kinematics", "simulation")
 WITH_PROCESSES = ("test_fleet.py",)  # whose processes watch each other by the clock
 

@@ -188,7 +188,6 @@ def run_without(tmp_path: Path, fake: str, code: str) -> str:
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
-        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -241,7 +240,7 @@ def seen(what: str, folder: Path, gl: str) -> str:
     environment = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "WAYLAND_DISPLAY")}
     environment |= {"MUJOCO_GL": gl, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", PICTURE, what]
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
