@@ -206,6 +206,11 @@ class BaseDelay:
         return np.array([self.effective_x, self.effective_y, self.effective_yaw])
 
 
+def _drift(what: str, unit: str, others: str) -> Any:
+    source = f"{NEUTRAL} until `youbot identify` has measured it; four robots of the benchmark OptiOdom have {others}"
+    return fact(f"{what} of odometry per metre that the wheels roll, also in turns.", unit, (0.0, 1.0), source=source)
+
+
 @dataclass(frozen=True)
 class BaseResponse:
     """How the base follows the twists it is sent: what `youbot identify` fits of `dynamics/driven_base`.
@@ -312,6 +317,17 @@ class BaseFriction:
 
 
 @dataclass(frozen=True)
+class BaseDrift:
+    """How uncertain odometry becomes: standard deviations per square root of the way of the wheels.
+
+    Turns are way, too: their angle times the distance that the wheels roll for an angle of 1 rad.
+    """
+
+    position: float = _drift("Growth of each position axis", "m/sqrt(m)", "0.004 to 0.04")
+    yaw: float = _drift("Growth of the yaw", "rad/sqrt(m)", "0.015 to 0.05")
+
+
+@dataclass(frozen=True)
 class Base:
     """The mobile base, with all that it carries."""
 
@@ -320,6 +336,7 @@ class Base:
     response: BaseResponse
     limits: BaseLimits
     friction: BaseFriction
+    drift: BaseDrift
     mass: float = fact(
         "Mass of the whole robot, with arm and battery.",
         "kg",

@@ -10,10 +10,11 @@ from delay_runs import calibrated_truth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings, OdometryState, SignCheck
+from youbot_dynamics.estimation.odometry import Odometry, OdometryState, SignCheck
 from youbot_dynamics.estimation.odometry._gyro import GyroTurn
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.robot import Robot, load_robot
+from youbot_dynamics.robot_base import BaseDrift
 from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.truth import BaseTruth, load_truth
 
@@ -33,7 +34,7 @@ def drive(
     """
     truth = dataclasses.replace((drawn or calibrated_truth(SEED)).without_noise(), floor_friction=5.0)
     twin = BasePlant(truth, ROBOT.driver, SEED)
-    odometry = Odometry(robot, OdometrySettings())
+    odometry = Odometry(robot)
     states, poses, k = [], [], 0
     for twist, seconds in [*parts, ((0.0, 0.0, 0.0), 1.5)]:
         twin.command_twist(twist)
@@ -120,6 +121,11 @@ def feed(odometry: Odometry, displacements: np.ndarray, dt: float = 0.02) -> lis
     return states
 
 
+def drifting(position: float, yaw: float) -> Robot:
+    drift = BaseDrift(position, yaw)
+    return dataclasses.replace(ROBOT, base=dataclasses.replace(ROBOT.base, drift=drift))
+
+
 # Within what the wheels can do in 20 ms: beyond it odometry rightly sees a jump.
 STEP = st.tuples(st.floats(-0.01, 0.01), st.floats(-0.008, 0.008), st.floats(-0.025, 0.025))
 
@@ -127,7 +133,7 @@ STEP = st.tuples(st.floats(-0.01, 0.01), st.floats(-0.008, 0.008), st.floats(-0.
 @given(steps=st.lists(STEP, min_size=2, max_size=60))
 @settings(max_examples=60, deadline=None)
 def test_the_covariance_is_symmetric_positive_and_never_loses_volume_or_yaw(steps: list) -> None:
-    states = feed(Odometry(ROBOT, OdometrySettings()), np.array(steps))
+    states = feed(Odometry(ROBOT), np.array(steps))
     volumes, yaws = [], []
     for state in states:
         for matrix in (state.covariance, state.twist_covariance):
@@ -140,39 +146,37 @@ def test_the_covariance_is_symmetric_positive_and_never_loses_volume_or_yaw(step
 
 def test_on_a_straight_line_every_variance_grows_with_the_distance_and_not_with_time() -> None:
     line = np.tile([0.005, 0.0, 0.0], (200, 1))
-    states = feed(Odometry(ROBOT, OdometrySettings()), line)
+    states = feed(Odometry(ROBOT), line)
     growth = np.array([np.diag(state.covariance) for state in states])
     assert np.all(np.diff(growth, axis=0) > 0.0)
     # 1 m of travel: sigma^2 of each axis per metre; the yaw swings the end sideways by int (1 - s)^2 ds = 1/3.
-    noise = OdometrySettings()
-    np.testing.assert_allclose(growth[-1, 0], noise.position_noise**2, rtol=1e-6)
-    np.testing.assert_allclose(growth[-1, 2], noise.yaw_noise**2, rtol=1e-6)
-    np.testing.assert_allclose(growth[-1, 1], noise.position_noise**2 + noise.yaw_noise**2 / 3, rtol=0.02)
-    slow = feed(Odometry(ROBOT, OdometrySettings()), line, dt=0.5)
+    drift = ROBOT.base.drift
+    np.testing.assert_allclose(growth[-1, 0], drift.position**2, rtol=1e-6)
+    np.testing.assert_allclose(growth[-1, 2], drift.yaw**2, rtol=1e-6)
+    np.testing.assert_allclose(growth[-1, 1], drift.position**2 + drift.yaw**2 / 3, rtol=0.02)
+    slow = feed(Odometry(ROBOT), line, dt=0.5)
     np.testing.assert_allclose(slow[-1].covariance, states[-1].covariance, atol=1e-15)
-    standing = feed(Odometry(ROBOT, OdometrySettings()), np.zeros((50, 3)))
+    standing = feed(Odometry(ROBOT), np.zeros((50, 3)))
     np.testing.assert_array_equal(standing[-1].covariance, np.zeros((3, 3)))
 
 
 def test_the_covariance_turns_with_the_robot_into_the_odometry_frame() -> None:
     quarter = np.tile([0.0, 0.0, np.pi / 2 / 50], (50, 1))
     line = np.tile([0.005, 0.0, 0.0], (200, 1))
-    settings_ = OdometrySettings(position_noise=0.0, position_noise_turning=0.0, yaw_noise_turning=0.0)
-    covariance = feed(Odometry(ROBOT, settings_), np.vstack([quarter, line]))[-1].covariance
+    covariance = feed(Odometry(drifting(0.0, 0.01)), np.vstack([quarter, line]))[-1].covariance
     # Driving along +y with an uncertain yaw, the end is uncertain along x.
     assert covariance[0, 0] > 1e3 * covariance[1, 1] and covariance[0, 2] < 0.0
 
 
 def test_the_predicted_covariance_is_that_of_a_thousand_noisy_drives() -> None:
     steps = np.tile([0.006, 0.002, 0.02], (150, 1))
-    noise = OdometrySettings(position_noise=0.02, position_noise_turning=0.01, yaw_noise=0.03, yaw_noise_turning=0.03)
-    state = feed(Odometry(ROBOT, noise), steps)[-1]
+    state = feed(Odometry(drifting(0.02, 0.03)), steps)[-1]
     rng = np.random.default_rng(11)
     runs = 3000
     pose = np.zeros((runs, 3))
-    metres, turn = np.hypot(0.006, 0.002), 0.02
-    position = np.sqrt(noise.position_noise**2 * metres + noise.position_noise_turning**2 * turn)
-    yaw = np.sqrt(noise.yaw_noise**2 * metres + noise.yaw_noise_turning**2 * turn)
+    # A turn of 1 rad rolls the wheels of the youBot over 0.15 m and 0.235 m over the lateral factor.
+    way = np.hypot(0.006, 0.002) + 0.02 * (0.15 + 0.235 / ROBOT.base.geometry.lateral_factor)
+    position, yaw = np.array([0.02, 0.03]) * np.sqrt(way)
     for step in steps:
         d = step + rng.standard_normal((runs, 3)) * [position, position, yaw]
         half = 0.5 * d[:, 2]
@@ -199,22 +203,22 @@ def test_twist_covariance_is_that_of_quantum_and_jitter() -> None:
     one = np.round((phase * 7.0 + speeds * first) / quantum) * quantum
     two = np.round((phase * 7.0 + speeds * (dt + second)) / quantum) * quantum
     found = (two - one) / dt @ BASE.forward_matrix.T
-    predicted = feed(Odometry(ROBOT, OdometrySettings()), np.tile(twist * dt, (2, 1)))[-1].twist_covariance
+    predicted = feed(Odometry(ROBOT), np.tile(twist * dt, (2, 1)))[-1].twist_covariance
     # All wheels of a message share its stamp: their errors are alike along the motion, and cancel nowhere.
     scale = np.sqrt(np.outer(np.diag(predicted), np.diag(predicted)))
     np.testing.assert_allclose((np.cov(found.T) - predicted) / scale, 0.0, atol=0.1)
 
 
 def test_a_base_that_drives_straight_has_no_noise_of_the_stamp_sideways() -> None:
-    straight = feed(Odometry(ROBOT, OdometrySettings()), np.tile([0.006, 0.0, 0.0], (2, 1)))[-1].twist_covariance
+    straight = feed(Odometry(ROBOT), np.tile([0.006, 0.0, 0.0], (2, 1)))[-1].twist_covariance
     assert np.sqrt(straight[0, 0]) == pytest.approx(0.3 * np.sqrt(2.0) * 0.001 / 0.02, rel=1e-2)
     assert straight[1, 1] < 1e-4 * straight[0, 0]
-    standing = feed(Odometry(ROBOT, OdometrySettings()), np.zeros((2, 3)))[-1].twist_covariance
+    standing = feed(Odometry(ROBOT), np.zeros((2, 3)))[-1].twist_covariance
     assert np.min(np.linalg.eigvalsh(standing)) > 0.0
 
 
 def test_a_restarted_encoder_is_counted_and_moves_nothing() -> None:
-    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry = Odometry(ROBOT)
     before = feed(odometry, np.tile([0.005, 0.0, 0.0], (10, 1)))[-1]
     assert odometry.update(0.22, np.zeros(4) + 100.0) is None
     after = odometry.update(0.24, np.zeros(4) + 100.0 + BASE.wheel_speeds([0.005, 0.0, 0.0]))
@@ -223,7 +227,7 @@ def test_a_restarted_encoder_is_counted_and_moves_nothing() -> None:
 
 
 def test_the_fastest_real_motion_is_not_taken_for_a_jump() -> None:
-    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry = Odometry(ROBOT)
     odometry.update(0.0, np.zeros(4))
     assert odometry.update(0.02, np.full(4, ROBOT.base.limits.wheel_speed * 0.02)) is not None
     # Readings a whole period apart with stamps that jitter together.
@@ -233,7 +237,7 @@ def test_the_fastest_real_motion_is_not_taken_for_a_jump() -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_reading_that_is_no_number_is_counted_and_the_next_good_one_starts_anew(bad: float) -> None:
-    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry = Odometry(ROBOT)
     before = feed(odometry, np.tile([0.005, 0.0, 0.0], (3, 1)))[-1]
     assert odometry.update(0.08, [0.0, bad, 0.0, 0.0]) is None and odometry.jumps == 1
     assert odometry.update(0.10, np.zeros(4)) is None
@@ -242,7 +246,7 @@ def test_a_reading_that_is_no_number_is_counted_and_the_next_good_one_starts_ane
 
 
 def test_a_late_reading_is_counted_and_dropped() -> None:
-    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry = Odometry(ROBOT)
     feed(odometry, np.tile([0.005, 0.0, 0.0], (3, 1)))
     for stamp in (0.06, 0.05):
         assert odometry.update(stamp, np.zeros(4)) is None
@@ -250,18 +254,18 @@ def test_a_late_reading_is_counted_and_dropped() -> None:
 
 
 def test_reset_returns_to_the_origin_with_certainty_and_goes_on() -> None:
-    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry = Odometry(ROBOT)
     feed(odometry, np.tile([0.005, 0.0, 0.03], (30, 1)))
     odometry.reset()
     total = 30 * BASE.wheel_speeds([0.005, 0.0, 0.03]) + BASE.wheel_speeds([0.004, 0.0, 0.0])
     state = odometry.update(0.62, total)
     assert state is not None
     np.testing.assert_allclose(state.pose, [0.004, 0.0, 0.0], atol=1e-12)
-    assert state.covariance[0, 0] == pytest.approx(OdometrySettings().position_noise ** 2 * 0.004)
+    assert state.covariance[0, 0] == pytest.approx(ROBOT.base.drift.position**2 * 0.004)
 
 
 def test_the_pose_handed_out_is_not_the_one_inside() -> None:
-    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry = Odometry(ROBOT)
     state = feed(odometry, np.tile([0.005, 0.0, 0.0], (2, 1)))[-1]
     state.pose[:] = 99.0
     following = odometry.update(0.06, 3 * BASE.wheel_speeds([0.005, 0.0, 0.0]))
@@ -331,14 +335,14 @@ def test_a_verdict_on_the_signs_needs_more_than_four_readings_against_for_each_t
 def test_odometry_uses_the_calibrated_geometry_not_the_drivers() -> None:
     geometry = dataclasses.replace(ROBOT.base.geometry, wheel_radius=0.05)
     robot = dataclasses.replace(ROBOT, base=dataclasses.replace(ROBOT.base, geometry=geometry))
-    odometry = Odometry(robot, OdometrySettings())
+    odometry = Odometry(robot)
     odometry.update(0.0, np.zeros(4))
     state = odometry.update(0.02, np.full(4, 0.1))
     assert state is not None and state.pose[0] == pytest.approx(0.005)
 
 
 def test_one_stamp_far_ahead_costs_some_readings_and_not_the_odometry() -> None:
-    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry = Odometry(ROBOT)
     wheels = BASE.wheel_speeds([0.2, 0.0, 0.0])
     outcomes = []
     for k in range(60):
@@ -351,7 +355,7 @@ def test_one_stamp_far_ahead_costs_some_readings_and_not_the_odometry() -> None:
 
 
 def test_reset_also_forgets_a_stamp_that_is_in_doubt() -> None:
-    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry = Odometry(ROBOT)
     odometry.update(1000.0, np.zeros(4))
     odometry.update(0.98, np.zeros(4))
     odometry.reset()
@@ -362,7 +366,7 @@ def test_reset_also_forgets_a_stamp_that_is_in_doubt() -> None:
 
 def test_a_quarter_circle_at_50_hz_ends_within_a_tenth_of_a_millimetre() -> None:
     """Radius 0.5 m, wheels without noise but counted in the driver's quanta."""
-    odometry, quantum = Odometry(ROBOT, OdometrySettings()), ROBOT.driver.position_quantum
+    odometry, quantum = Odometry(ROBOT), ROBOT.driver.position_quantum
     speeds = BASE.wheel_speeds([0.25, 0.0, 0.5])
     for time in [*np.arange(0.0, np.pi, 0.02).tolist(), np.pi]:
         state = odometry.update(time, np.round(speeds * time / quantum) * quantum)
@@ -381,7 +385,7 @@ def test_wheels_weigh_by_the_square_of_their_load() -> None:
     centred = dataclasses.replace(ROBOT, base=dataclasses.replace(ROBOT.base, centre_of_mass=(0.0, 0.0)))
     moved = []
     for robot in (ROBOT, centred):
-        odometry = Odometry(robot, OdometrySettings())
+        odometry = Odometry(robot)
         odometry.update(0.0, np.zeros(4))
         state = odometry.update(0.02, creep)
         assert state is not None
@@ -390,7 +394,7 @@ def test_wheels_weigh_by_the_square_of_their_load() -> None:
 
 
 def test_a_turn_from_elsewhere_takes_the_place_of_the_wheels_own() -> None:
-    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry = Odometry(ROBOT)
     odometry.update(0.0, np.zeros(4))
     assert odometry.last_stamp == 0.0
     state = odometry.update(0.02, BASE.wheel_speeds([0.005, 0.0, 0.01]), GyroTurn(0.02, 1e-8, 1e-5))
@@ -402,7 +406,7 @@ def test_a_turn_from_elsewhere_takes_the_place_of_the_wheels_own() -> None:
 
 
 def test_the_scale_of_a_gyro_is_in_doubt_as_far_as_it_turned_and_no_farther() -> None:
-    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry = Odometry(ROBOT)
     odometry.update(0.0, np.zeros(4))
     angles, deviations = np.zeros(4), []
     for k in range(200):
@@ -416,7 +420,7 @@ def test_the_scale_of_a_gyro_is_in_doubt_as_far_as_it_turned_and_no_farther() ->
 
 
 def test_it_stands_half_a_second_after_the_last_count() -> None:
-    odometry = Odometry(ROBOT, OdometrySettings())
+    odometry = Odometry(ROBOT)
     for k in range(100):
         odometry.update(0.02 * k, np.full(4, 0.01 * min(k, 20)))
         assert odometry.standing == (k >= 45)

@@ -11,7 +11,7 @@ import pytest
 from roller_drives import PERIOD, PROGRAMS, ROBOT, RollerDrive, mujoco_drive, run, twin_drive, twin_truth, twin_wheels
 
 from youbot_dynamics.control.phase_guard import RollerWatch
-from youbot_dynamics.estimation.odometry import GyroSettings, Odometry, OdometrySettings, SlipSettings
+from youbot_dynamics.estimation.odometry import GyroSettings, Odometry, SlipSettings
 from youbot_dynamics.estimation.odometry._gyro import GyroTurn, GyroYaw
 from youbot_dynamics.estimation.odometry._slip import CoherentErrors, SlipTest, displacement_jacobians
 from youbot_dynamics.kinematics import planar
@@ -44,7 +44,7 @@ def reckon(
 ) -> Reckoned:
     """Odometry of a drive, by default with roller phases and without gyro."""
     wheels = drive.wheels if known else drive.wheels.at_phases(None)
-    odometry = Odometry(ROBOT, OdometrySettings(), wheels, SlipSettings(wheels_overrun=overrun))
+    odometry = Odometry(ROBOT, wheels, SlipSettings(wheels_overrun=overrun))
     yaw = GyroYaw(GyroSettings(gyro_noise=noise))
     random = np.random.default_rng(5)
     rows = []
@@ -215,7 +215,7 @@ def test_a_gyro_is_used_for_the_turn_and_its_bias_for_the_covariance() -> None:
 
 def test_restarted_counts_lose_the_phases_and_say_so() -> None:
     drive = twin_drive("combined", 1, seconds=8.0)
-    odometry = Odometry(ROBOT, OdometrySettings(), drive.wheels)
+    odometry = Odometry(ROBOT, drive.wheels)
     for k in range(300):
         odometry.update(float(drive.stamp[k]), drive.position[k])
     assert odometry.phases_lost == "" and odometry.wheels.phases is not None
@@ -229,7 +229,7 @@ def test_phases_that_do_not_hold_are_noticed_by_the_ripple(program: str) -> None
     """As after a restart of the driver that nobody saw: a third of the pitch off, each wheel another way."""
     drive = twin_drive(program, 1)
     phases = np.array(drive.wheels.phases) + drive.wheels.pitch / 3.0 * np.array([1.0, -1.0, 1.0, 1.0])
-    odometry = Odometry(ROBOT, OdometrySettings(), drive.wheels.at_phases(phases))
+    odometry = Odometry(ROBOT, drive.wheels.at_phases(phases))
     lost_at = np.inf
     for time, stamp, position in zip(drive.time, drive.stamp, drive.position, strict=True):
         odometry.update(float(stamp), position)

@@ -210,7 +210,7 @@ def test_the_way_to_rest_is_that_of_time_out_dead_time_and_braking() -> None:
 
 def test_a_gyro_keeps_the_heading_of_odometry() -> None:
     across, heading, across_with, heading_with = numbers(printed("odometry_after_ten_metres"), "after 10 m:")
-    assert heading == pytest.approx(1e3 * 0.01 * 10.0**0.5, abs=1.0)  # [mrad] yaw_noise of 0.01 rad/sqrt(m)
+    assert heading == pytest.approx(1e3 * 0.02 * 10.0**0.5, abs=1.0)  # [mrad] robot.base.drift.yaw of 0.02 rad/sqrt(m)
     assert across_with < 0.5 * across and heading_with < 0.5 * heading
 
 

@@ -11,7 +11,7 @@ from roller_drives import PERIOD, ROBOT, RollerDrive, mujoco_drive, twin_drive, 
 
 from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.estimation.odometry import Odometry, OdometrySettings
+from youbot_dynamics.estimation.odometry import Odometry
 from youbot_dynamics.identification.calibration import CalibrationSignals
 from youbot_dynamics.identification.calibration._poses import recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, _check_counts, fit_roller_phases
@@ -92,7 +92,7 @@ def test_odometry_is_better_for_them() -> None:
     drive = twin_drive("translation", 1)
     left = {}
     for wheels in (found.wheels, BELIEVED):
-        odometry = Odometry(ROBOT, OdometrySettings(), wheels)
+        odometry = Odometry(ROBOT, wheels)
         poses = [odometry.update(float(t), p) for t, p in zip(drive.stamp, drive.position, strict=True)][1:]
         errors = np.array([state.pose for state in poses if state is not None]) - drive.pose[1:]
         left[wheels is BELIEVED] = np.hypot(errors[:, 0], errors[:, 1]).std()

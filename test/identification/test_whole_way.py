@@ -7,14 +7,18 @@ import dataclasses
 import numpy as np
 import pytest
 from repository import DATA
+from scipy.stats import chi2
 
 from bench import optiodom
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError, InputError
+from youbot_dynamics.estimation.odometry import Odometry
 from youbot_dynamics.identification.calibration import CalibrationSignals, calibrate_whole_way, expected_drift, held
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.kinematics.tricycle import Tricycle
+from youbot_dynamics.robot import load_robot
+from youbot_dynamics.robot_base import BaseDrift
 
 STEP = 0.05  # [s]
 OPTIODOM = DATA / "optiodom"
@@ -32,6 +36,7 @@ def drive(
     seconds: float = 60.0,
     axes: tuple[float, float, float] = (0.2, 0.2, 0.6),
     turning: float = 0.0,
+    slip: tuple[float, float] = SLIP,
 ) -> CalibrationSignals:
     """A drive of smooth random twists along `axes` [m/s, m/s, rad/s] with slip that adds up, seen by a tracker.
 
@@ -50,7 +55,7 @@ def drive(
         columns = columns[: len(time)]
     steps = np.diff(columns, axis=0) @ true.forward_matrix.T
     way = np.sqrt(np.hypot(steps[:, 0], steps[:, 1]) + 0.2 * np.abs(steps[:, 2]))
-    steps += random.normal(size=steps.shape) * way[:, None] * (SLIP[0], SLIP[0], SLIP[1])
+    steps += random.normal(size=steps.shape) * way[:, None] * (slip[0], slip[0], slip[1])
     if isinstance(true, Tricycle) or np.any(true.fixed):
         steps[:, 1] = 0.0
     poses = [planar.compose([1.0, 2.0, random.uniform(-3.0, 3.0)], np.zeros(3))]
@@ -151,6 +156,30 @@ def _end(signals: CalibrationSignals, steps: Vector) -> tuple[float, float]:
         base = planar.compose(base, planar.exponential(step))
     error = planar.between(signals.poses[-1], planar.compose(base, SENSOR))
     return float(np.hypot(error[0], error[1])), abs(float(error[2]))
+
+
+def test_odometry_with_the_growth_that_was_found_knows_how_far_it_is_off() -> None:
+    slip, place = (0.02, 0.04), np.array(SENSOR)
+    made = {"axes": (0.2, 0.2, 0.15), "slip": slip}
+    drift = expected_drift([drive(TRUE_MECANUM, seed, **made) for seed in range(12)], TRUE_MECANUM, place)
+    growths = drift.estimates()
+    for estimate, true in zip(growths, slip, strict=True):
+        assert estimate.identified and estimate.interval[0] <= true <= estimate.interval[1]
+        assert estimate.value == pytest.approx(true, rel=0.3)
+    facts = load_robot().base
+    sizes = {"wheel_radius": 0.0485, "half_length": 0.235, "half_width": 0.16, "lateral_factor": 0.96}
+    geometry = dataclasses.replace(facts.geometry, **sizes)
+    base = dataclasses.replace(facts, geometry=geometry, drift=BaseDrift(*(growth.value for growth in growths)))
+    inside = []
+    for seed in range(100, 160):
+        signals, odometry = drive(TRUE_MECANUM, seed, **made), Odometry(dataclasses.replace(load_robot(), base=base))
+        states = [odometry.update(*reading) for reading in zip(signals.wheel_time, signals.wheel_angles, strict=True)]
+        first, last = (planar.compose(pose, planar.between(place, np.zeros(3))) for pose in signals.poses[[0, -1]])
+        assert states[-1] is not None
+        off = planar.between(first, last) - states[-1].pose
+        off[2] = planar.wrap(off[2])
+        inside.append(off @ np.linalg.solve(states[-1].covariance, off) <= chi2.ppf(0.95, 3))
+    assert np.mean(inside) >= 0.9, f"{np.mean(inside)}"
 
 
 def test_the_drift_with_a_wrong_radius_is_that_of_the_radius() -> None:

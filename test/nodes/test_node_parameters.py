@@ -15,8 +15,6 @@ pytest.importorskip("rclpy")
 HARMLESS = {
     "base_controller": set(),
     "odometry": {
-        # the covariance of odom
-        *("position_noise", "position_noise_turning", "yaw_noise", "yaw_noise_turning"),
         # how much a gyro counts
         *("gyro_noise", "gyro_largest_bias", "gyro_bias_drift", "gyro_scale_error", "gyro_standstill"),
         "gyro_longest_gap",

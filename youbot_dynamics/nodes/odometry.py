@@ -42,7 +42,7 @@ STABILIZE = Parameter(
     read_only=True,
     source="chosen: one process for both",
 )
-_SETTINGS = core.OdometrySettings, core.SlipSettings, core.GyroSettings
+_SETTINGS = core.SlipSettings, core.GyroSettings
 TABLE = (
     *(parameter for settings in _SETTINGS for parameter in settings_table(settings)),
     *FRAME_TABLE,
@@ -87,8 +87,8 @@ class OdometryNode(Node):
         self._velocity_sign = np.array(driver.velocity_sign)
         self._base = self._robot.base.geometry.mecanum()
         finds: bool = self.config["find_roller_phases"]
-        odometry, slip, gyro = (self.config.settings(settings) for settings in _SETTINGS)
-        self._estimator = core.BaseEstimator(self._robot, odometry, slip, gyro, finds)
+        slip, gyro = self.config.settings(core.SlipSettings), self.config.settings(core.GyroSettings)
+        self._estimator = core.BaseEstimator(self._robot, slip, gyro, finds)
         self._published_phases = self._estimator.found_phases
         self._monitor = ResponseMonitor(self._robot)
         with first_use(self.get_logger().info):
@@ -130,7 +130,7 @@ class OdometryNode(Node):
         return self.create_publisher(TFMessage, "/tf", TF_QOS)
 
     def _retune(self) -> None:
-        self._estimator.retune(self.config.settings(core.OdometrySettings), self.config.settings(core.GyroSettings))
+        self._estimator.gyro.settings = self.config.settings(core.GyroSettings)
 
     def _on_tracking(self, message: JointState) -> None:
         self._last_tracking = time.monotonic()

@@ -2,14 +2,13 @@
 
 from youbot_dynamics.estimation.odometry._estimator import BaseEstimator
 from youbot_dynamics.estimation.odometry._gyro import GyroSettings
-from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometrySettings, OdometryState, SignCheck
+from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometryState, SignCheck
 from youbot_dynamics.estimation.odometry._slip import SlipSettings
 
 __all__ = [
     "BaseEstimator",
     "GyroSettings",
     "Odometry",
-    "OdometrySettings",
     "OdometryState",
     "SignCheck",
     "SlipSettings",

@@ -33,7 +33,7 @@ from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.stamp_rhythm import StampRhythm
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.estimation.odometry._gyro import GyroCheck, GyroSettings, GyroTurn, GyroYaw
-from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometrySettings, OdometryState, SignCheck
+from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometryState, SignCheck
 from youbot_dynamics.estimation.odometry._slip import SlipSettings
 from youbot_dynamics.kinematics.mecanum import mean_factor
 from youbot_dynamics.kinematics.roller_phase import RollingWheels
@@ -153,7 +153,6 @@ class BaseEstimator:
 
     Args:
         robot: geometry, roller phases if known, joints and resolution of the driver.
-        odometry: growth of the uncertainty.
         slip: settings of the slip test.
         gyro: noise and bias of the gyro.
         find_phases: whether to estimate roller phases that are unknown or lost, with the gyro. Use it if the controller
@@ -174,7 +173,6 @@ class BaseEstimator:
     def __init__(
         self,
         robot: Robot,
-        odometry: OdometrySettings | None = None,
         slip: SlipSettings | None = None,
         gyro: GyroSettings | None = None,
         find_phases: bool = False,
@@ -183,7 +181,7 @@ class BaseEstimator:
         if find_phases and not wheels.base.all_forward:
             got = "true on omni wheels or ones without rollers"
             raise ModelError("find_roller_phases", got=got, expected="false: they have no roller phases")
-        self.odometry = Odometry(robot, odometry or OdometrySettings(), wheels, slip)
+        self.odometry = Odometry(robot, wheels, slip)
         fastest = robot.base.limits.wheel_speed * float(np.abs(wheels.base.forward_matrix[2]).sum())
         self.gyro = GyroYaw(gyro or GyroSettings(), _TURNS * fastest)
         self._gyro_check = GyroCheck(wheels.base)
@@ -250,10 +248,6 @@ class BaseEstimator:
         """Begin a new pose at the origin; see `Odometry.reset`."""
         self.odometry.reset()
         self._gyro_check.start_anew()
-
-    def retune(self, odometry: OdometrySettings, gyro: GyroSettings) -> None:
-        """Change these settings; pose, gyro bias and estimates of the speed channels are kept."""
-        self.odometry.settings, self.gyro.settings = odometry, gyro
 
     def take_rate(self, stamp: float, rate: float) -> None:
         """Process a yaw rate [rad/s] of the gyro, positive to the left, at its stamp [s] on the clock of the wheels."""

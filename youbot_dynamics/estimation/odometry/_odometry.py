@@ -18,7 +18,6 @@ from youbot_dynamics.estimation.odometry._gyro import GyroTurn
 from youbot_dynamics.estimation.odometry._slip import CoherentErrors, SlipReport, SlipSettings, SlipTest
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.roller_phase import RollingWheels
-from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot import Robot
 
 _VOTES_FADE = 10.0  # [s] time constant of the votes on signs
@@ -28,40 +27,6 @@ _STANDS_AFTER = 0.5  # [s] without a turn of any wheel by more than
 _STANDS_WITHIN = 1e-3  # [rad] 50 um of travel: wheels that motors hold against each other creep, and counts flicker
 _OF_GYRO = 2  # constant errors of the gyro: bias and scale
 _LEFT_OF_A_REPAIR = 1.0 / 3.0  # standard deviation of a correction, relative to the correction
-
-
-@dataclass(frozen=True)
-class OdometrySettings(Settings):
-    """Growth of the pose uncertainty: standard deviations per square root of the distance travelled."""
-
-    position_noise: float = setting(
-        0.01,
-        "Growth of each position axis per metre of travel.",
-        "m/sqrt(m)",
-        (0.0, 1.0),
-        source="chosen: 1 cm after 1 m of clean floor",
-    )
-    position_noise_turning: float = setting(
-        0.005,
-        "Growth of each position axis per radian of turn.",
-        "m/sqrt(rad)",
-        (0.0, 1.0),
-        source="chosen: 1 cm after 4 rad of turn",
-    )
-    yaw_noise: float = setting(
-        0.01,
-        "Growth of the yaw per metre of travel.",
-        "rad/sqrt(m)",
-        (0.0, 1.0),
-        source="chosen: 0.6 degrees after 1 m of clean floor",
-    )
-    yaw_noise_turning: float = setting(
-        0.02,
-        "Growth of the yaw per radian of turn.",
-        "rad/sqrt(rad)",
-        (0.0, 1.0),
-        source="chosen: 3 degrees after one turn",
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +49,7 @@ class Odometry:
     of the window is removed from the pose, and the wheel is left out of the steps.
 
     Args:
-        robot: geometry, limits and the driver's resolution.
-        settings: growth of the uncertainty.
+        robot: geometry, drift, limits and the driver's resolution.
         wheels: rows and rollers; by default the robot's mean rows, of wheels with ideal rollers at unknown phases.
         slip: settings of the slip test.
 
@@ -100,13 +64,12 @@ class Odometry:
     def __init__(
         self,
         robot: Robot,
-        settings: OdometrySettings,
         wheels: RollingWheels | None = None,
         slip: SlipSettings | None = None,
     ) -> None:
         self.wheels = RollingWheels.ideal(robot.base.geometry.mecanum()) if wheels is None else wheels
         self.base = self.wheels.base
-        self.settings = settings
+        self._drift = robot.base.drift
         # A step beyond twice a wheel's range means a restarted encoder.
         self._fastest_wheel = 2.0 * robot.base.limits.wheel_speed
         self._position_quantum = robot.driver.position_quantum
@@ -116,6 +79,8 @@ class Odometry:
         self._watch = RollerWatch(self._position_quantum)
         self._test = self._new_test()
         count = len(self.base.radii)
+        # [m] that the wheels roll for an angle of 1 rad
+        self._reach = float(np.mean(np.abs(self.base.radii * self.base.inverse_matrix[:, 2])))
         self._weights = robot.base.wheel_weights()
         self._spread = _weighted_inverse(self.base.inverse_matrix, self._weights)
         self._spread_square: Vector = self._spread @ self._spread.T
@@ -266,14 +231,9 @@ class Odometry:
 
     def _noise(self, displacement: Vector, turn: GyroTurn | None) -> tuple[float, float, float]:
         """Variances of a displacement in the body frame, proportional to the distance; of the yaw with a gyro its."""
-        metres = hypot(displacement[0], displacement[1])
-        radians = abs(float(displacement[2]))
-        settings = self.settings
-        position = settings.position_noise**2 * metres + settings.position_noise_turning**2 * radians
-        yaw = settings.yaw_noise**2 * metres + settings.yaw_noise_turning**2 * radians
-        if turn is not None:
-            yaw = turn.variance
-        return position, position, yaw
+        way = hypot(displacement[0], displacement[1]) + self._reach * abs(float(displacement[2]))
+        position = self._drift.position**2 * way
+        return position, position, self._drift.yaw**2 * way if turn is None else turn.variance
 
     def _twist_covariance(self, twist: Vector, dt: float) -> Vector:
         """Covariance from two readings over dt^2: independent rounding q^2/12 of each wheel, and common stamp jitter.

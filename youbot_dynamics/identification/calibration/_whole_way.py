@@ -43,6 +43,10 @@ from youbot_dynamics.kinematics.tricycle import Tricycle
 from youbot_dynamics.robot_base import WHEELS
 
 _STEP = 0.5  # [s] between the poses that are compared
+_SPANS = 5.0, 10.0, 20.0, 40.0, math.inf  # [s] over which errors are measured
+_LEAST_OF_A_SPAN = 0.1  # [m] way of the wheels
+_OUTLIER = 25.0  # times the median variance [1]: jumps of the tracker
+_FACTOR_TWO = 1.0  # largest useful half-width of the growth of errors, as its share
 _FEWEST_DRIVES = 4  # fewer are cut into parts
 _PARTS = 6  # at least, where drives are cut
 _FEWEST_POSES = 8  # compared in a drive
@@ -67,6 +71,20 @@ class Drift(NamedTuple):
     yaw: float  # the same [rad/m]
     drives: int  # by which it is known
     kinds: float  # standard deviation between kinds of motion of what a size seems to be [1]
+    position_growth: float  # of each axis per square root of the way, besides what the yaw makes of it [m/sqrt(m)]
+    yaw_growth: float  # the same of the yaw [rad/sqrt(m)]
+
+    def estimates(self) -> tuple[Estimate, Estimate]:
+        """Growth of position and yaw, as `BaseDrift` has it, with intervals by the number of drives."""
+        share = 1.0 / math.sqrt(2.0 * self.drives)
+        units = ("position", "m/sqrt(m)", self.position_growth), ("yaw", "rad/sqrt(m)", self.yaw_growth)
+        position, yaw = (
+            judge(
+                Unknown(name, unit, share=_FACTOR_TWO), value, share * value, student(self.drives - 1) * share * value
+            )
+            for name, unit, value in units
+        )
+        return position, yaw
 
     def within(self, way: float, turn: float) -> tuple[float, float]:
         """Errors [m, rad] at the end that 95 % of drives do not exceed, also of another kind of motion.
@@ -141,16 +159,29 @@ class _Drive:
 
     def moves(self, wheels: Wheels, reach: float) -> bool:
         """Whether it has poses and motion to learn from."""
-        return len(self.times) >= _FEWEST_POSES and self.drift(wheels, np.zeros(3), reach)[2] > _LEAST_WAY
+        if len(self.times) < _FEWEST_POSES:
+            return False
+        return bool(self.drifts(wheels, np.zeros(3), reach, math.inf)[0, 2] > _LEAST_WAY)
 
-    def drift(self, wheels: Wheels, sensor: Vector, reach: float) -> tuple[float, float, float]:
-        """Errors [m, rad] at the end for odometry that starts at the first pose, and the way of the wheels [m]."""
+    def drifts(self, wheels: Wheels, sensor: Vector, reach: float, span: float) -> Vector:
+        """Errors of odometry that starts anew after each span [s]; there is one span if it is infinite.
+
+        Returns:
+            (k, 4): errors of position [m] and yaw [rad] at the end, way of the wheels [m], and the integral over it of
+            the squared distance to the end [m3], by which a random walk of the yaw moves the end.
+        """
         path = odometry(self.signals, wheels, self.times, sensor)
-        rolled, seen = (planar.turned(poses[-1, :2] - poses[0, :2], -poses[:1, 2])[0] for poses in (path, self.poses))
         turned = np.unwrap(self.poses[:, 2] - path[:, 2])
         steps = np.abs(np.diff(odometry(self.signals, wheels, self.times), axis=0))
-        way = float(np.sum(np.hypot(steps[:, 0], steps[:, 1]) + reach * steps[:, 2]))
-        return float(np.hypot(*(rolled - seen))), abs(float(turned[-1] - turned[0])), way
+        ways, middles = np.hypot(steps[:, 0], steps[:, 1]) + reach * steps[:, 2], 0.5 * (path[1:, :2] + path[:-1, :2])
+        first, last = self.times[[0, -1]]
+        cuts = [0, len(ways)] if math.isinf(span) else np.searchsorted(self.times, np.arange(first, last, span))
+        rows = []
+        for i, j in zip(cuts[:-1], cuts[1:], strict=True):
+            rolled, seen = (planar.turned(all_[j, :2] - all_[i, :2], -all_[[i], 2])[0] for all_ in (path, self.poses))
+            moment = ways[i:j] @ np.sum((path[j, :2] - middles[i:j]) ** 2, axis=1)
+            rows.append((np.hypot(*(rolled - seen)), abs(turned[j] - turned[i]), np.sum(ways[i:j]), moment))
+        return np.array(rows).reshape(-1, 4)
 
 
 def calibrate_whole_way(
@@ -183,13 +214,16 @@ def calibrate_whole_way(
         fitted = _fit(drives, geometry, guess, kept)
     found, sensor = geometry.changed(fitted.values[:-3]), guess + fitted.values[-3:]
     alone = [(geometry.changed(values[:-3]), guess + values[-3:]) for values in fitted.without]
-    ends = [drive.drift(*left, geometry.reach) for drive, left in zip(drives, alone, strict=True)]
-    drift = _drift(ends, geometry)
+    drift = _drift(drives, alone, geometry)
     return WholeWay(estimates, found, read_only(sensor.copy()), drift)
 
 
 def expected_drift(
-    recordings: Sequence[CalibrationSignals], wheels: Wheels, sensor: Vector, offsets: Sequence[float] | Vector = ()
+    recordings: Sequence[CalibrationSignals],
+    wheels: Wheels,
+    sensor: Vector,
+    offsets: Sequence[float] | Vector = (),
+    shortest: float = 0.0,
 ) -> Drift:
     """Drift of odometry with a geometry that is known, by the ends of these recordings.
 
@@ -198,6 +232,7 @@ def expected_drift(
         wheels: the geometry.
         sensor: (3,) pose of the tracked body on the base [m, m, rad].
         offsets: as of `calibrate_whole_way`.
+        shortest: span [s] over which the noise of the poses is small beside the motion.
 
     Raises:
         InputError: as `calibrate_whole_way`.
@@ -205,7 +240,7 @@ def expected_drift(
     """
     offsets, geometry = _checked(recordings, wheels, offsets), _geometry(wheels)
     drives = _drives(recordings, offsets, wheels, geometry.reach)
-    return _drift([drive.drift(wheels, sensor, geometry.reach) for drive in drives], geometry)
+    return _drift(drives, [(wheels, sensor)] * len(drives), geometry, shortest)
 
 
 def _checked(
@@ -225,11 +260,30 @@ def _checked(
     return checked
 
 
-def _drift(ends: Sequence[tuple[float, float, float]], geometry: _Geometry) -> Drift:
-    """Drift by errors [m, rad] at the ends of drives, and their ways [m]."""
-    table = np.array(ends)
-    position, yaw = np.sqrt(np.mean((table[:, :2] / table[:, 2:]) ** 2, axis=0)).tolist()
-    return Drift(position, yaw, len(ends), geometry.kinds)
+def _drift(
+    drives: Sequence[_Drive], found: Sequence[tuple[Wheels, Vector]], geometry: _Geometry, shortest: float = 0.0
+) -> Drift:
+    """Drift of each drive with its geometry and pose of the body (3,), over spans from `shortest` [s] to the whole.
+
+    Slip is no random walk: over some lengths errors grow faster than over others. The growth is the largest of all.
+    """
+    pairs = list(zip(drives, found, strict=True))
+    position_growth = yaw_growth = 0.0
+    for span in (each for each in _SPANS if each >= shortest):
+        table = np.vstack([drive.drifts(*given, geometry.reach, span) for drive, given in pairs])
+        position, yaw, way, moment = table[table[:, 2] > _LEAST_OF_A_SPAN].T
+        if len(way):
+            turning = _mean(yaw**2 / way)
+            moved = _mean(position**2 / (2.0 * way)) - turning * float(np.mean(moment / (2.0 * way)))
+            position_growth, yaw_growth = max(position_growth, moved), max(yaw_growth, turning)
+    ends = np.vstack([drive.drifts(*given, geometry.reach, math.inf) for drive, given in pairs])
+    position, yaw = np.sqrt(np.mean((ends[:, :2] / ends[:, 2:3]) ** 2, axis=0)).tolist()
+    return Drift(position, yaw, len(ends), geometry.kinds, math.sqrt(position_growth), math.sqrt(yaw_growth))
+
+
+def _mean(squares: Vector) -> float:
+    """Mean (n,) of squares; what jumps of a tracker make of some counts little."""
+    return float(np.mean(np.minimum(squares, _OUTLIER * np.median(squares))))
 
 
 def _geometry(wheels: Wheels) -> _Geometry:

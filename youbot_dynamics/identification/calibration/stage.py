@@ -14,7 +14,7 @@ from youbot_dynamics.identification.calibration._model import odometry_errors
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
 from youbot_dynamics.identification.calibration._weights import PoseNoise
-from youbot_dynamics.identification.calibration._whole_way import expected_drift
+from youbot_dynamics.identification.calibration._whole_way import Drift, expected_drift
 from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
 from youbot_dynamics.identification.reading import Opened
@@ -62,17 +62,20 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     notes += _noise_note(fitted.calibration.noise)
     plain = np.vstack([odometry_errors(part, geometry.mecanum(), np.zeros(3), 0.0, _SPAN, 0.0) for part in used])
     own = len(plain) > 0 and rms(plain[:, :2]) < _OWN
-    products = {}
+    products, drift = {}, None
     if fitted.calibration.wiring:
         notes.append(_MISWIRED)
     if fitted.calibration[LEVER].identified and not own:
         bases = geometry.mecanum(), fitted.calibration.base
         before, after = (_rms_errors(used, fitted.calibration, base) for base in bases)
         notes.append(_comparison(before, after))
-        notes += _drift_note(used, fitted.calibration)
+        drift = _drift(used, fitted.calibration)
+        notes += _drift_note(drift)
         products = {TWIST_ERROR: after / _SPAN} if np.all(np.isfinite(after)) else {}
     samples = sum(len(signals.poses) for signals in used)
     findings = geometry_findings(fitted.calibration, geometry, samples)
+    if drift is not None:
+        findings += [Finding(FINDINGS.row(estimate.name), estimate, samples) for estimate in drift.estimates()]
     if own:
         findings = [finding.refused(_OWN_POSES) for finding in findings]
     if isinstance(fitted.phases, str):
@@ -110,11 +113,20 @@ def _noise_note(noise: PoseNoise | None) -> list[str]:
     ]
 
 
-def _drift_note(recordings: Sequence[CalibrationSignals], calibration: Calibration) -> list[str]:
-    """What odometry does over whole drives, in words; nothing where there are too few."""
+def _drift(recordings: Sequence[CalibrationSignals], calibration: Calibration) -> Drift | None:
+    """What odometry does over whole drives; None where there are too few."""
+    noise = calibration.noise
+    shortest = noise.span if noise is not None and noise.span > _LONG else 0.0
+    given = calibration.base, calibration.sensor, calibration.offsets.tolist()
     try:
-        drift = expected_drift(recordings, calibration.base, calibration.sensor, calibration.offsets.tolist())
+        return expected_drift(recordings, *given, shortest)
     except IdentificationError:
+        return None
+
+
+def _drift_note(drift: Drift | None) -> list[str]:
+    """The same in words."""
+    if drift is None:
         return []
     return [
         "at the end of a drive, expect odometry with the identified geometry to be off by "

@@ -18,7 +18,6 @@ from youbot_dynamics.errors import InputError, ParameterError
 from youbot_dynamics.estimation.odometry import (
     BaseEstimator,
     GyroSettings,
-    OdometrySettings,
     OdometryState,
     SlipSettings,
 )
@@ -146,7 +145,6 @@ class DriveSetup:
 
     tracker_settings: TrackerSettings = field(default_factory=TrackerSettings)  # feedback and its gains
     commander_settings: CommanderSettings = field(default_factory=CommanderSettings)  # rate and timeout
-    odometry_settings: OdometrySettings | None = None  # noise growth, defaults if not given
     slip_settings: SlipSettings | None = None  # of odometry, defaults if not given
     gyro_settings: GyroSettings | None = None  # what odometry expects of a gyro, defaults if not given
     gyro: Gyro | None = None  # on the robot, if it has one
@@ -224,8 +222,7 @@ class _LockStep:
         self._driver = RobotDriver(plant, robot.driver, seed, arm=self._has_arm)
         self._driver.set_faults(setup.faults)
         self._driver_base = robot.driver.mecanum()
-        settings = setup.odometry_settings, setup.slip_settings, setup.gyro_settings
-        self._estimator = BaseEstimator(robot, *settings, find_phases=setup.find_phases)
+        self._estimator = BaseEstimator(robot, setup.slip_settings, setup.gyro_settings, setup.find_phases)
         self._base = BaseDriver(robot, setup.commander_settings, setup.find_phases)
         self._base.commander.offer("tracker", np.zeros(3), 0.0)
         self._run = TrackingRun(robot, setup.tracker_settings, RunSettings(rate=rate))
