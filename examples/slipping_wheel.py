@@ -2,8 +2,8 @@
 
 From 8 to 10 s the front left wheel loses a third of its turn to slip. Odometry reports it and widens its covariance.
 
-    at 8 s: +0 mm sideways, -0 mrad off; odometry expects up to 44 mm, 29 mrad (2 deviations)
-    at 11 s: -53 mm sideways, -59 mrad off; odometry expects up to 169 mm, 239 mrad (2 deviations)
+    at 8 s: +0 mm sideways, -0 mrad off; odometry expects up to 72 mm, 57 mrad (2 deviations)
+    at 11 s: -53 mm sideways, -59 mrad off; odometry expects up to 197 mm, 246 mrad (2 deviations)
     slip is reported 0.28 s after it began, until 2.2 s after its end
 """
 

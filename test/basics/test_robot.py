@@ -151,7 +151,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load_robot(tmp_path / "absent.yaml")
 
 
-SI = re.compile(r"1|s|m|rad|kg|N|Hz|(m|rad)/s2?|kg m2|N m|N s/m|N m(/rad| s/rad|/A)|A|V|Ohm|degC|1/K|1/s|K/W")
+SI = re.compile(
+    r"1|s|m|rad|kg|N|Hz|(m|rad)/s2?|kg m2|N m|N s/m|N m(/rad| s/rad|/A)|A|V|Ohm|degC|1/K|1/s|K/W|(m|rad)/sqrt\(m\)"
+)
 
 
 @pytest.mark.parametrize("path", [[], {}, 0.0, "", False])
