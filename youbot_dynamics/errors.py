@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 _LONGEST = 2000  # characters of each part of an error
+_MOST_LISTED = 8  # names in a message
 
 
 def printable(text: str) -> str:
@@ -31,6 +32,12 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     """Question that names the known name nearest to another one; "" where none is near."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"did you mean {near[0]}?" if near else ""
+
+
+def listed(names: Sequence[str], comma: str = ", ") -> str:
+    """Some names with commas, the first eight of many."""
+    more = f"{comma.strip(', ')} and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return f"{comma.join(names[:_MOST_LISTED])}{more}"
 
 
 class YoubotDynamicsError(Exception):

@@ -60,7 +60,7 @@ class Driver:
 
     wheel_joints: tuple[str, ...] = fact("Joint names of the wheels FL, FR, RL, RR.", source=_WRAPPER)
     arm_joints: tuple[str, ...] = fact("Names of the arm's joints from the base on.", source=_WRAPPER)
-    wheel_radius: float = fact("Wheel radius in the driver's configuration.", "m", (0.02, 0.2), source=_DRIVER)
+    wheel_radius: float = fact("Wheel radius in the driver's configuration.", "m", (0.02, 0.5), source=_DRIVER)
     half_length: float = fact("Half of the wheelbase in the driver's configuration.", "m", (0.05, 1.0), source=_DRIVER)
     half_width: float = fact("Half of the track in the driver's configuration.", "m", (0.05, 1.0), source=_DRIVER)
     wheel_distance: float = wheel_distance_fact()
@@ -281,7 +281,7 @@ def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str,
     if geometry["track"] > 0.0:
         length = width = geometry["track"] / 2.0
     larger = length * width / (size[0] * size[1])
-    heavier = default(f"{base}.mass", _rounded(of_youbot("mass") * larger)) / of_youbot("mass")
+    heavier = default(f"{base}.mass", rounded(of_youbot("mass") * larger)) / of_youbot("mass")
     wider = (length**2 + width**2) / (size[0] ** 2 + size[1] ** 2)
     higher = geometry["wheel_radius"] / of_youbot("geometry.wheel_radius")
     for leaf, factor in (
@@ -293,14 +293,14 @@ def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str,
         ("friction.viscous_x", heavier),
         ("friction.viscous_y", heavier),
     ):
-        default(f"{base}.{leaf}", _rounded(of_youbot(leaf) * factor))
+        default(f"{base}.{leaf}", rounded(of_youbot(leaf) * factor))
     known[f"{base}.centre_of_mass"] = (0.0, 0.0)
-    speed = default(f"{base}.limits.wheel_speed", _rounded(of_youbot("limits.wheel_speed") / higher))
+    speed = default(f"{base}.limits.wheel_speed", rounded(of_youbot("limits.wheel_speed") / higher))
     known[f"{driver}.wheel_speed_limit"] = speed
     return known
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     """Four digits: more would be no assumption."""
     return float(f"{value:.4g}")
 

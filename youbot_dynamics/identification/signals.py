@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import Indices, Vector, array, usual_step
 from youbot_dynamics.control.stamp_rhythm import in_rhythm
-from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
+from youbot_dynamics.errors import IdentificationError, InputError, RecordingError, listed
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import (
     ROLES,
@@ -21,7 +21,6 @@ from youbot_dynamics.identification.reading import (
     find_pose_topic,
     find_topic,
     find_wheel_states,
-    listed,
     new_readings,
     recorded_joints,
     times_of,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean
+from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean, listed
 from youbot_dynamics.identification.reading._logs import columns_of, read_log
 from youbot_dynamics.identification.reading._whose import of_known_joints
 from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording
@@ -118,7 +118,6 @@ _NOT_MEANT = {
 # Topics with the arm joints that are not measurements: commands, estimates, and values known only to a simulation.
 _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
-_MOST_LISTED = 8  # topics, or joints of one, in a message
 # Types that a chosen topic of a role may have, where they are more than those of a topic that is found.
 _CHOSEN = {"odom": (ODOMETRY, TWIST_STAMPED, TWIST), "ground_truth": (*POSE_TYPES, TRANSFORMS)}
 
@@ -126,12 +125,6 @@ _CHOSEN = {"odom": (ODOMETRY, TWIST_STAMPED, TWIST), "ground_truth": (*POSE_TYPE
 def _topics(recording: Recording, types: Collection[str]) -> list[str]:
     """Names of the topics of some types that have messages."""
     return [info.name for info in recording.topics.values() if info.type in types and info.count]
-
-
-def listed(names: Sequence[str]) -> str:
-    """Some names with commas, the first eight of many."""
-    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    return f"{', '.join(names[:_MOST_LISTED])}{more}"
 
 
 def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]:
@@ -259,12 +252,13 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
     for name in candidates:
         if name.rsplit("/", 1)[-1] != "wheel_commands" and _names(recording, name, joints):
             return name
-    raise RecordingError(
-        f"{recording.path}",
-        got=f"no states of {', '.join(joints)} ({_topics_text(recording, candidates)})",
-        expected="a topic driver/joint_states",
-        remedy="record it, name another one with --topic wheel_states=NAME, or this robot with --robot-file",
-    )
+    raise _no_states(recording, joints, candidates, "wheel_states", "a topic driver/joint_states")
+
+
+def joint_readings(recording: Recording) -> list[str]:
+    """Topics of joints that are measurements."""
+    topics = [topic for topic in _topics(recording, JOINT_TYPES) if not topic.endswith(_NO_READINGS)]
+    return [topic for topic in topics if not any(part in topic for part in _NO_READINGS_OF)]
 
 
 def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str]) -> str:
@@ -275,11 +269,7 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
     """
     if "arm_states" in chosen and (named := find_topic(recording, "arm_states", chosen)):
         return named
-    readings = [
-        topic
-        for topic in _topics(recording, JOINT_TYPES)
-        if not (topic.endswith(_NO_READINGS) or any(part in topic for part in _NO_READINGS_OF))
-    ]
+    readings = joint_readings(recording)
     candidates = [topic for topic in readings if _names(recording, topic, joints)]
     candidates = candidates or [topic for topic in readings if recorded_joints(recording, topic, joints)]
     candidates = candidates or [topic for topic in readings if not recording.joint_names(topic)]  # all broken: told why
@@ -289,20 +279,22 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
             return _only(recording, "with the states of the arm", topics, "arm_states")
     if candidates:
         return candidates[0]
-    raise RecordingError(
-        f"{recording.path}",
-        got=f"no states of {', '.join(joints)} ({_topics_text(recording, readings)})",
-        expected="a topic driver/joint_states with messages of the arm",
-        remedy="record it, name another one with --topic arm_states=NAME, or this robot with --robot-file",
-    )
+    expected = "a topic driver/joint_states with messages of the arm"
+    raise _no_states(recording, joints, readings, "arm_states", expected)
+
+
+def _no_states(
+    recording: Recording, joints: Sequence[str], topics: Sequence[str], role: str, expected: str
+) -> RecordingError:
+    got = f"no states of {', '.join(joints)} ({_topics_text(recording, topics)})"
+    remedy = f"record it, name another one with --topic {role}=NAME, or this robot with --robot-file"
+    return RecordingError(f"{recording.path}", got=got, expected=expected, remedy=remedy)
 
 
 def _topics_text(recording: Recording, candidates: Sequence[str]) -> str:
     """Topics of the type with their joints, else topics of any type with messages; of many the first eight."""
     if candidates:
-        shown = "; ".join(_with_joints(recording, name) for name in candidates[:_MOST_LISTED])
-        more = f"; and {len(candidates) - _MOST_LISTED} more" if len(candidates) > _MOST_LISTED else ""
-        return f"JointState topics: {shown}{more}"
+        return f"JointState topics: {listed([_with_joints(recording, name) for name in candidates], '; ')}"
     heard = [info.name for info in recording.topics.values() if info.count > 0]
     return f"no JointState topic; topics: {listed(heard)}" if heard else "no messages at all"
 
