@@ -346,6 +346,12 @@ def test_bad_input_is_refused_in_one_line_and_leaves_no_file(usual: Path, tmp_pa
         capsys, "--bag", usual, "--out", out, "--wheel-radius", "5"
     )
     assert "did you mean motor_1?" in error(capsys, "--bag", usual, "--out", out, "--wheels", "motor_2,motr_1")
+    swapped = error(capsys, "--bag", usual, "--out", out, "--wheels", "motor_1,motor_3,motor_2,motor_4")
+    assert "got motor_1, right; motor_3, left;" in swapped
+    assert "got 2 joints; expected two or four different" in error(
+        capsys, "--bag", usual, "--out", out, "--wheels", "motor_1,motor_1"
+    )
+    assert "got no such folder" in error(capsys, "--bag", usual, "--out", tmp_path / "none" / "mine.yaml")
     assert not out.exists()
     out.write_text("mine")
     assert "got an existing file" in error(capsys, "--bag", usual, "--out", out)

@@ -14,9 +14,9 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from youbot_dynamics.bringup_plan import option_words
-from youbot_dynamics.commands._terminal import announce, new_file
+from youbot_dynamics.commands._terminal import CONSOLE, announce, new_file
 from youbot_dynamics.dynamics.tree import arm_chain, read_urdf
-from youbot_dynamics.errors import InputError, ModelError, ParameterError, did_you_mean, listed
+from youbot_dynamics.errors import InputError, ModelError, ParameterError, did_you_mean, listed, wrapped
 from youbot_dynamics.identification.calibration import read_distance
 from youbot_dynamics.identification.new_robot import (
     Judged,
@@ -43,6 +43,7 @@ _SIZES = {
     "wheelbase": ("distance between front and rear axle", 0.1, 2.0),
     "track": ("distance between left and right wheel", 0.04, 2.0),
 }
+_OTHER = "right", "left"  # sides where the wheels of a robot file are not, in their order
 _NEAR_ONE = 0.002  # a lateral factor that is left out
 _ALIKE = 0.01  # relative difference of the steps of readings below which wheels have the same
 
@@ -151,8 +152,9 @@ def _asked(given: argparse.Namespace, option: str, what: str, parse: Callable[[s
     if (text := getattr(given, option)) is not None:
         return parse(text)
     while sys.stdin.isatty():
-        print(f"{what}: ", end="", file=sys.stderr, flush=True)
+        print("\n".join(wrapped(f"{what}:", CONSOLE.width)), end=" ", file=sys.stderr, flush=True)
         if not (line := sys.stdin.readline()):
+            print(file=sys.stderr)
             break
         try:
             return parse(line)
@@ -180,9 +182,13 @@ def _wheels(
             if name not in known:
                 remedy = did_you_mean(name, list(known))
                 raise ParameterError("--wheels", got=name, expected=f"one of {', '.join(known)}", remedy=remedy)
-        if (wheels := arranged([known[name] for name in chosen], ordered=True)) is None:
-            expected = "two or four, or omni wheels in a recording of motion along all axes"
+        if len({*chosen}) < len(chosen) or (wheels := arranged([known[name] for name in chosen], ordered=True)) is None:
+            expected = "two or four different ones, or omni wheels in a recording of motion along all axes"
             raise ParameterError("--wheels", got=f"{len(chosen)} joints", expected=expected)
+        wrong = [f"{name}, {known[name].side}" for k, name in enumerate(chosen) if known[name].side == _OTHER[k % 2]]
+        if wrong and not wheels.drive_angles:
+            got = f"{'; '.join(wrong)}, as it turned, in another place"
+            raise ParameterError("--wheels", got=got, expected="left, right, and again left, right")
         return wheels
 
     return _asked(given, "wheels", what, parse), _GIVEN

@@ -34,7 +34,6 @@ _ALIKE = 1.6  # largest ratio of what is alike in all wheels
 _SIDEWAYS = 0.2  # share of its rotation forward, by which a wheel turns at most if motion to the side does not turn it
 _GAP = 1.9  # median periods between two readings above which some are missing
 _ON_STEPS, _FEWEST_STEPS, _MOST_QUANTA = 0.95, 15, 50  # of differences of readings that are multiples of a quantum
-_UNKNOWN = np.full(3, np.nan)
 # Places by the signs of the rotation in motions and turns to the left, of a wheel that turns on as the base advances
 _CORNERS = {(-1.0, -1.0): 0, (1.0, 1.0): 1, (1.0, -1.0): 2, (-1.0, 1.0): 3}
 
@@ -152,7 +151,9 @@ def _turned(recording: Recording, topics: Sequence[str]) -> Iterator[_Group]:
                 rate = 1.0 / (new_readings(angles)[1] * float(np.mean(steps[steps < _GAP * np.median(steps)])))
                 read = [(names[k], series.position[sound, k], series.velocity[sound, k]) for k in new]
                 joints = [
-                    TurningJoint(name, topic, _UNKNOWN, 0.0, rate, (_quantum(q), _quantum(v)), speed_ratio(time, q, v))
+                    TurningJoint(
+                        name, topic, np.full(3, np.nan), 0.0, rate, (_quantum(q), _quantum(v)), speed_ratio(time, q, v)
+                    )
                     for name, q, v in read
                 ]
                 yield series.received[sound], angles[:, new], joints
@@ -248,7 +249,7 @@ def arranged(wheels: Sequence[TurningJoint], ordered: bool = False) -> Wheels | 
     every = count > 2 and bool(np.all(np.isfinite(left)))
     straight = np.nan_to_num(table[:, :2]) * [1.0, float(count > 2)]
     turn = turn - straight @ np.linalg.lstsq(straight, turn, rcond=None)[0]  # of the middle, where a body is beside it
-    size, ahead = np.hypot(*straight.T), np.sign(forward)
+    size, ahead, spin = np.hypot(*straight.T), np.sign(forward), float(np.mean(np.abs(turn)))
     if every and count == 4 and not ordered and np.all(np.abs(left) < _SIDEWAYS * np.abs(forward)):  # skid steering
         first = {wheel.side: wheel for wheel in wheels[::-1]}
         return arranged([first["left"], first["right"]]) if {*first} == {"left", "right"} else None
@@ -256,8 +257,7 @@ def arranged(wheels: Sequence[TurningJoint], ordered: bool = False) -> Wheels | 
     if every and count in (3, 4) and _alike(size) and _alike(turn) and not slanted:
         signs, radius = np.sign(turn), 1.0 / float(np.mean(size))
         angles = np.arctan2(*(straight * signs[:, None]).T[::-1])
-        lever = radius * float(np.mean(np.abs(turn)))
-        return Wheels(names, tuple(signs.tolist()), tuple(angles.tolist()), radius, lever)
+        return Wheels(names, tuple(signs.tolist()), tuple(angles.tolist()), radius, radius * spin)
     places = [int(one > 0.0) for one in turn * ahead] if count == 2 else []
     if slanted:
         places = [_CORNERS[side, round_] for side, round_ in np.sign(np.array([left, turn]) * ahead).T.tolist()]
@@ -265,9 +265,8 @@ def arranged(wheels: Sequence[TurningJoint], ordered: bool = False) -> Wheels | 
     if count not in (2, 4) or len(order) != count:
         return None
     radius = 1.0 / float(np.mean(np.abs(forward)))
-    lever = radius * float(np.mean(np.abs(turn)))
-    factor = float(np.mean(np.abs(forward)) / np.mean(np.abs(left))) if slanted else 1.0
-    return Wheels(tuple(names[k] for k in order), tuple(ahead[order].tolist()), (), radius, lever, factor)
+    factor = float(1.0 / (radius * np.mean(np.abs(left)))) if slanted else 1.0
+    return Wheels(tuple(names[k] for k in order), tuple(ahead[order].tolist()), (), radius, radius * spin, factor)
 
 
 def _alike(values: Vector) -> bool:

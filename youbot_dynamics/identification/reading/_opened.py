@@ -173,13 +173,10 @@ def chosen_topic(recording: Recording, role: str, name: str) -> str:
     if info is not None and info.type in types:
         return name
     option = f"--topic {role}={name}" if role else f"--pose-topic {name}"
-    there = _topics(recording, types)
-    raise RecordingError(
-        f"{option} in {recording.path}",
-        got=f"a topic of type {info.type}" if info is not None else "no such topic",
-        expected=f"one of {listed(there)}" if there else f"a topic of type {' or '.join(types)}, which it lacks",
-        remedy=did_you_mean(name, there) or ("correct the option" if there else "record such a topic"),
-    )
+    there, got = _topics(recording, types), f"a topic of type {info.type}" if info is not None else "no such topic"
+    expected = f"one of {listed(there)}" if there else f"a topic of type {' or '.join(types)}, which it lacks"
+    remedy = did_you_mean(name, there) or ("correct the option" if there else "record such a topic")
+    raise RecordingError(f"{option} in {recording.path}", got=got, expected=expected, remedy=remedy)
 
 
 def _called(topic: str, name: str) -> bool:
@@ -192,12 +189,8 @@ def _only(recording: Recording, what: str, topics: Sequence[str], role: str) -> 
     """The only topic for a role; a RecordingError if there are several robots in one bag."""
     if len(topics) == 1:
         return topics[0]
-    raise RecordingError(
-        f"{recording.path}",
-        got=f"several topics {what}: {', '.join(topics)}",
-        expected="one robot",
-        remedy=f"choose with --topic {role}={topics[0]}",
-    )
+    got, remedy = f"several topics {what}: {', '.join(topics)}", f"choose with --topic {role}={topics[0]}"
+    raise RecordingError(f"{recording.path}", got=got, expected="one robot", remedy=remedy)
 
 
 def find_odometry(recording: Recording, chosen: Mapping[str, str]) -> str | None:
@@ -229,14 +222,11 @@ def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic:
         return candidates[0]
     trees = _topics(recording, (TRANSFORMS,))
     example = f"{trees[0]} if AMCL or SLAM ran" if trees and not candidates else (*candidates, "NAME")[0]
-    raise RecordingError(
-        f"{recording.path}",
-        got=f"several topics with poses: {', '.join(candidates)}"
-        if candidates
-        else "no topic with poses besides odometry",
-        expected="motion capture, tags, AMCL or ground truth, which do not come from the wheels",
-        remedy=f"choose with --pose-topic {example}",
-    )
+    several = f"several topics with poses: {', '.join(candidates)}"
+    got = several if candidates else "no topic with poses besides odometry"
+    expected = "motion capture, tags, AMCL or ground truth, which do not come from the wheels"
+    remedy = f"choose with --pose-topic {example}"
+    raise RecordingError(f"{recording.path}", got=got, expected=expected, remedy=remedy)
 
 
 def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str]) -> str:
