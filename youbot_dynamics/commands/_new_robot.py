@@ -60,7 +60,11 @@ def new_robot_command(given: argparse.Namespace) -> int:
     recording = _recording(given) if given.bag else None
     judged = turning_joints(recording) if recording else Judged("", "", ())
     bag = None if isinstance(recording, LogRecording) else recording
-    robot = _write(given.out, _facts(given, bag, judged), _topics_text(bag, judged))
+    states = listed(sorted({joint.topic for joint in judged.wheels or judged.joints}))
+    topics = "; ".join([f"joints {states}", *(f"{by} {topic}" for by, topic in judged.motions.items())])
+    head = ["Written by youbot new-robot; behind each value: how it is known. More values: docs/new_robot.md."]
+    head += [f"Topics of {bag.path.name}: {topics}. Nodes need other names: docs/new_robot.md."] if bag else []
+    robot = _write(given.out, _facts(given, bag, judged), head)
     for topic in judged.unused:
         announce(f"note: {topic} contradicts {judged.motions['commands']} about how the base moved, and is not used")
     if len(judged.wheels) == 4 and len(robot.driver.wheel_joints) == 2:
@@ -115,14 +119,7 @@ def _stamped(bag: Recording) -> _Facts:
     return {"driver.stamped_twist": (True, how)} if stamped else {}
 
 
-def _topics_text(bag: Recording | None, judged: Judged) -> str:
-    """Which topics the recording has, for the head of the file: a robot file has no names of topics."""
-    states = listed(sorted({joint.topic for joint in judged.wheels or judged.joints}))
-    told = [f"joints {states}", *(f"{by} {topic}" for by, topic in judged.motions.items())]
-    return f"Topics of {bag.path.name}: {'; '.join(told)}. Nodes need other names: docs/new_robot.md." if bag else ""
-
-
-def _write(out: Path, facts: _Facts, topics: str) -> Robot:
+def _write(out: Path, facts: _Facts, head: Sequence[str]) -> Robot:
     """Check the facts, write the file, and tell them by how they are known."""
     given = {f"robot.{name}": value for name, (value, _) in facts.items()}
     table = {one.name: one for one in robot_table(given)}
@@ -130,9 +127,8 @@ def _write(out: Path, facts: _Facts, topics: str) -> Robot:
     robot = robot_from_values({name: one.default for name, one in table.items()} | values)
     if urdf := values.get("robot.arm.urdf"):  # a URDF beside the file by its name, so that both can be moved
         values["robot.arm.urdf"] = str(urdf).removeprefix(f"{out.absolute().parent}/")
-    head = "Written by youbot new-robot; behind each value: how it is known. More values: docs/new_robot.md."
     notes = {f"robot.{name}": note for name, (_, note) in facts.items()}
-    write_parameters(out, "/**", values, [head, topics][: 1 + bool(topics)], notes)
+    write_parameters(out, "/**", values, head, notes)
     for how in dict.fromkeys(notes.values()):
         told = [f"{name.rpartition('.')[2]} {format_value(values[name])}" for name in values if notes[name] == how]
         announce(f"{how}: {', '.join(told)}".replace("'", ""))

@@ -34,8 +34,6 @@ _ALIKE = 1.6  # largest ratio of what is alike in all wheels
 _SIDEWAYS = 0.2  # share of its rotation forward, by which a wheel turns at most if motion to the side does not turn it
 _GAP = 1.9  # median periods between two readings above which some are missing
 _ON_STEPS, _FEWEST_STEPS, _MOST_QUANTA = 0.95, 15, 50  # of differences of readings that are multiples of a quantum
-# Places by the signs of the rotation in motions and turns to the left, of a wheel that turns on as the base advances
-_CORNERS = {(-1.0, -1.0): 0, (1.0, 1.0): 1, (1.0, -1.0): 2, (-1.0, 1.0): 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,9 +256,9 @@ def arranged(wheels: Sequence[TurningJoint], ordered: bool = False) -> Wheels | 
         signs, radius = np.sign(turn), 1.0 / float(np.mean(size))
         angles = np.arctan2(*(straight * signs[:, None]).T[::-1])
         return Wheels(names, tuple(signs.tolist()), tuple(angles.tolist()), radius, radius * spin)
-    places = [int(one > 0.0) for one in turn * ahead] if count == 2 else []
-    if slanted:
-        places = [_CORNERS[side, round_] for side, round_ in np.sign(np.array([left, turn]) * ahead).T.tolist()]
+    right = turn * ahead > 0.0
+    rear = slanted & ((left * ahead > 0.0) != right)  # rollers of front and rear wheels slant to opposite sides
+    places = (right + 2 * rear).tolist() if slanted or count == 2 else []
     order = list(range(count)) if ordered else [places.index(place) for place in sorted({*places})]
     if count not in (2, 4) or len(order) != count:
         return None

@@ -88,12 +88,12 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
         remedy = "add --rate HZ, its lines a second, or name the time in --columns"
         raise RecordingError(f"{path}", got=f"no time among the columns {listed(names)}", remedy=remedy)
     if all(one.role in ("", "time") for one in meanings):
-        raise RecordingError(
-            f"{path}",
-            got=f"columns {listed(names)}, whose names do not tell what they are",
-            expected=unclear or "names such as q1, joint1_torque or cmd_vx",
-            remedy=f"give --columns in file order, with _ for those not to read{_FIRST}",
+        got, expected = (
+            f"columns {listed(names)}, whose names do not tell what they are",
+            "names such as q1, joint1_torque",
         )
+        remedy = f"give --columns in file order, with _ for those not to read{_FIRST}"
+        raise RecordingError(f"{path}", got=got, expected=unclear or f"{expected} or cmd_vx", remedy=remedy)
     if guesses:
         remedy = f"choose with --columns '{columns}', where _ skips a column"
         raise RecordingError(f"{path}", got=f"columns of more than one meaning: {unclear}", remedy=remedy)

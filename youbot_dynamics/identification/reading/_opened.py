@@ -454,11 +454,8 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
         raise RecordingError(str(path), got=str(problem.strerror), expected="a recording that can be read") from None
     opened = Opened(path, number, options, recording=recording)
     if opened.robot_id and opened.robot_id != robot.robot_id:
-        raise ParameterError(
-            f"recording {path}",
-            got=f"robot '{opened.robot_id}'",
-            expected=f"robot '{robot.robot_id}'",
-            remedy="name its robot with --robot-file (without it: the default one), or its own with --params-file",
-        )
+        got, expected = f"robot '{opened.robot_id}'", f"robot '{robot.robot_id}'"
+        remedy = "name its robot with --robot-file (without it: the default one), or its own with --params-file"
+        raise ParameterError(f"recording {path}", got=got, expected=expected, remedy=remedy)
     known = of_known_joints(recording, robot)
     return replace(opened, unknown=not (known or opened.robot_id))
