@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 _LONGEST = 2000  # characters of each part of an error
-_MOST_LISTED = 8  # names in a message
 
 
 def printable(text: str) -> str:
@@ -34,10 +33,10 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]}?" if near else ""
 
 
-def listed(names: Sequence[str], comma: str = ", ") -> str:
-    """Some names with commas, the first eight of many."""
-    more = f"{comma.strip(', ')} and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    return f"{comma.join(names[:_MOST_LISTED])}{more}"
+def listed(names: Sequence[str], comma: str = ", ", most: int = 8) -> str:
+    """Some names with commas, of many the first ones and how many more there are."""
+    more = f"{comma.strip(', ')} and {len(names) - most} more" if len(names) > most else ""
+    return f"{comma.join(names[:most])}{more}"
 
 
 class YoubotDynamicsError(Exception):

@@ -22,6 +22,7 @@ from youbot_dynamics.recording.bag import POSE_TYPES, Recording
 from youbot_dynamics.recording.message_types import ODOMETRY, TWIST, TWIST_STAMPED
 
 _BY = ("odometry", "poses", "commands")  # motions of a base, best first
+_KINDS = dict.fromkeys(POSE_TYPES, "poses") | {ODOMETRY: "odometry", TWIST: "commands", TWIST_STAMPED: "commands"}
 _WINDOW, _GRID = 1.0, 0.05  # [s] over which motions are compared, and between the begins of two windows
 _DELAYS = np.arange(-0.5, 1.5, 0.025)  # [s] by which wheels may turn after the motion: commands lead by up to a second
 _FEWEST = 40  # windows, or readings
@@ -113,9 +114,7 @@ def _contradict(one: Sequence[TurningJoint], other: Sequence[TurningJoint]) -> b
 def _motions(recording: Recording) -> Iterator[tuple[str, str, Vector, Vector]]:
     """Each motion of the base: what it is, topic, times (k,) [s], and sums (k, 3) of its steps along its own axes."""
     for name, info in recording.topics.items():
-        by = "commands" if info.type in (TWIST, TWIST_STAMPED) else "poses"
-        by = "odometry" if info.type == ODOMETRY and "ground_truth" not in name else by
-        if by == "commands" or info.type in POSE_TYPES:
+        if by := "poses" if name.endswith("ground_truth") else _KINDS.get(info.type):
             with suppress(RecordingError):
                 yield by, name, *_way(recording, name)
 
