@@ -335,12 +335,9 @@ def _results(paths: Sequence[Path], table: Mapping[str, Parameter], own_id: Valu
                 remedy="give it as robot_file=, or on the command line as --robot-file",
             )
         if (result_id := found.pop(_ID, own_id)) != own_id:
-            raise ParameterError(
-                f"result file {path}",
-                got=f"a result of robot '{result_id}'",
-                expected=f"one of robot '{own_id}'",
-                remedy=f"give the file that names robot '{result_id}': --robot-file, or --params-file",
-            )
+            got, expected = f"a result of robot '{result_id}'", f"one of robot '{own_id}'"
+            remedy = f"give the file that names robot '{result_id}': --robot-file, or --params-file"
+            raise ParameterError(f"result file {path}", got=got, expected=expected, remedy=remedy)
         if twice := next((name for name in found if name in result), ""):
             got, remedy = f"{twice} in both", "give each value in one of them, and take it out of the other"
             raise ParameterError(f"result files {source[twice]} and {path}", got=got, remedy=remedy)

@@ -153,12 +153,9 @@ class Recording:
                 got, remedy = f"{rejected} messages with fewer or more values than names", "mend the driver"
                 expected = "a position, velocity and effort of each joint, or none of one kind"
                 raise RecordingError(thing, got=got, expected=expected, remedy=remedy)
-            raise RecordingError(
-                thing,
-                got=f"joints {', '.join(seen) or 'without names'}",
-                expected=f"messages that name {', '.join(missing)}",
-                remedy="give the joint names of this robot, by its --robot-file, or another topic",
-            )
+            got, expected = f"joints {', '.join(seen) or 'without names'}", f"messages that name {', '.join(missing)}"
+            remedy = "give the joint names of this robot, by its --robot-file, or another topic"
+            raise RecordingError(thing, got=got, expected=expected, remedy=remedy)
         received = np.concatenate([layout.received for layout in chosen])
         stamp = np.concatenate([layout.stamp for layout in chosen])
         rows = _decode.rows_in_order(received, stamp)
@@ -334,12 +331,9 @@ def data_files(path: Path) -> list[Path]:
         files = [file for file in files if file.name in named] or files
     elif not files:
         inside = sorted(entry.name for entry in path.iterdir())
-        raise RecordingError(
-            str(path),
-            got=f"a folder without a bag, with {', '.join(inside[:5])}" if inside else "an empty folder",
-            expected=_EXPECTED,
-            remedy="name the folder or file of one recording",
-        )
+        got = f"a folder without a bag, with {', '.join(inside[:5])}" if inside else "an empty folder"
+        remedy = "name the folder or file of one recording"
+        raise RecordingError(str(path), got=got, expected=_EXPECTED, remedy=remedy)
     return sorted(files, key=lambda file: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", file.name)])
 
 
