@@ -193,6 +193,12 @@ def test_poses_give_the_sizes_if_the_tracked_body_looks_as_the_base_does(tmp_pat
     assert "--wheel-radius: got nothing" in error(capsys, "--bag", backwards, "--out", out, "--overwrite")
 
 
+def test_poses_alone_are_enough_without_a_warning_of_numpy(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    bag, out = drive(tmp_path, odometry=None, poses=0.0, commands={}), tmp_path / "mine.yaml"
+    assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
+    assert yd.load_robot(robot_file=out).driver.wheel_joints == MIXED and not recwarn.list
+
+
 @pytest.mark.parametrize("slides", [0.0, 0.15], ids=["never sideways", "sliding"])
 def test_of_four_wheels_that_do_not_obey_a_sideways_command_one_of_each_side_counts(
     slides: float, tmp_path: Path, capsys

@@ -241,7 +241,7 @@ def arranged(wheels: Sequence[TurningJoint], ordered: bool = False) -> Wheels | 
     """
     names, table = tuple(wheel.name for wheel in wheels), np.array([wheel.row for wheel in wheels]).reshape(-1, 3)
     (forward, left, turn), count = table.T, len(wheels)
-    if not np.all(np.isfinite([forward, turn])):
+    if not (names and np.all(np.isfinite([forward, turn]))):
         return Wheels(names) if ordered and count in (2, 4) else None
     every = count > 2 and bool(np.all(np.isfinite(left)))
     straight = np.nan_to_num(table[:, :2]) * [1.0, float(count > 2)]
