@@ -242,7 +242,8 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
     for name in candidates:
         if name.rsplit("/", 1)[-1] != "wheel_commands" and _names(recording, name, joints):
             return name
-    raise _no_states(recording, joints, candidates, "wheel_states", "a topic driver/joint_states")
+    remedy = "record it, name another one with --topic wheel_states=NAME, or this robot with --robot-file"
+    raise _no_states(recording, joints, candidates, "a topic driver/joint_states", remedy)
 
 
 def joint_readings(recording: Recording) -> list[str]:
@@ -270,14 +271,14 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
     if candidates:
         return candidates[0]
     expected = "a topic driver/joint_states with messages of the arm"
-    raise _no_states(recording, joints, readings, "arm_states", expected)
+    remedy = "record it, name another one with --topic arm_states=NAME, or this robot with --robot-file"
+    raise _no_states(recording, joints, readings, expected, remedy)
 
 
 def _no_states(
-    recording: Recording, joints: Sequence[str], topics: Sequence[str], role: str, expected: str
+    recording: Recording, joints: Sequence[str], topics: Sequence[str], expected: str, remedy: str
 ) -> RecordingError:
     got = f"no states of {', '.join(joints)} ({_topics_text(recording, topics)})"
-    remedy = f"record it, name another one with --topic {role}=NAME, or this robot with --robot-file"
     return RecordingError(f"{recording.path}", got=got, expected=expected, remedy=remedy)
 
 
