@@ -33,6 +33,12 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]}?" if near else ""
 
 
+def listed(names: Sequence[str], comma: str = ", ", most: int = 8) -> str:
+    """Some names with commas, of many the first ones and how many more there are."""
+    more = f"{comma.strip(', ')} and {len(names) - most} more" if len(names) > most else ""
+    return f"{comma.join(names[:most])}{more}"
+
+
 class YoubotDynamicsError(Exception):
     """Base of every error a user can cause or meet; its text is one line.
 

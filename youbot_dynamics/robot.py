@@ -60,7 +60,7 @@ class Driver:
 
     wheel_joints: tuple[str, ...] = fact("Joint names of the wheels FL, FR, RL, RR.", source=_WRAPPER)
     arm_joints: tuple[str, ...] = fact("Names of the arm's joints from the base on.", source=_WRAPPER)
-    wheel_radius: float = fact("Wheel radius in the driver's configuration.", "m", (0.02, 0.2), source=_DRIVER)
+    wheel_radius: float = fact("Wheel radius in the driver's configuration.", "m", (0.02, 0.5), source=_DRIVER)
     half_length: float = fact("Half of the wheelbase in the driver's configuration.", "m", (0.05, 1.0), source=_DRIVER)
     half_width: float = fact("Half of the track in the driver's configuration.", "m", (0.05, 1.0), source=_DRIVER)
     wheel_distance: float = wheel_distance_fact()
@@ -281,7 +281,7 @@ def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str,
     if geometry["track"] > 0.0:
         length = width = geometry["track"] / 2.0
     larger = length * width / (size[0] * size[1])
-    heavier = default(f"{base}.mass", _rounded(of_youbot("mass") * larger)) / of_youbot("mass")
+    heavier = default(f"{base}.mass", rounded(of_youbot("mass") * larger)) / of_youbot("mass")
     wider = (length**2 + width**2) / (size[0] ** 2 + size[1] ** 2)
     higher = geometry["wheel_radius"] / of_youbot("geometry.wheel_radius")
     for leaf, factor in (
@@ -293,14 +293,14 @@ def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str,
         ("friction.viscous_x", heavier),
         ("friction.viscous_y", heavier),
     ):
-        default(f"{base}.{leaf}", _rounded(of_youbot(leaf) * factor))
+        default(f"{base}.{leaf}", rounded(of_youbot(leaf) * factor))
     known[f"{base}.centre_of_mass"] = (0.0, 0.0)
-    speed = default(f"{base}.limits.wheel_speed", _rounded(of_youbot("limits.wheel_speed") / higher))
+    speed = default(f"{base}.limits.wheel_speed", rounded(of_youbot("limits.wheel_speed") / higher))
     known[f"{driver}.wheel_speed_limit"] = speed
     return known
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     """Four digits: more would be no assumption."""
     return float(f"{value:.4g}")
 
@@ -335,12 +335,9 @@ def _results(paths: Sequence[Path], table: Mapping[str, Parameter], own_id: Valu
                 remedy="give it as robot_file=, or on the command line as --robot-file",
             )
         if (result_id := found.pop(_ID, own_id)) != own_id:
-            raise ParameterError(
-                f"result file {path}",
-                got=f"a result of robot '{result_id}'",
-                expected=f"one of robot '{own_id}'",
-                remedy=f"give the file that names robot '{result_id}': --robot-file, or --params-file",
-            )
+            got, expected = f"a result of robot '{result_id}'", f"one of robot '{own_id}'"
+            remedy = f"give the file that names robot '{result_id}': --robot-file, or --params-file"
+            raise ParameterError(f"result file {path}", got=got, expected=expected, remedy=remedy)
         if twice := next((name for name in found if name in result), ""):
             got, remedy = f"{twice} in both", "give each value in one of them, and take it out of the other"
             raise ParameterError(f"result files {source[twice]} and {path}", got=got, remedy=remedy)

@@ -107,7 +107,7 @@ class BaseGeometry:
     radius: of the four wheel speeds it drives what a motion of its equal wheels explains, and the rest is lost.
     """
 
-    wheel_radius: float = fact("Mean rolling radius of the wheels.", "m", (0.02, 0.2), source=_DRIVER)
+    wheel_radius: float = fact("Mean rolling radius of the wheels.", "m", (0.02, 0.5), source=_DRIVER)
     half_length: float = fact("Half of the wheelbase, along x.", "m", (0.05, 1.0), source=f"{_DRIVER}: 0.47 m / 2")
     half_width: float = fact("Half of the track width, along y.", "m", (0.05, 1.0), source=f"{_DRIVER}: 0.30 m / 2")
     lateral_factor: float = fact(
@@ -126,7 +126,7 @@ class BaseGeometry:
     roller_depth: float = fact(
         "Distance of the axis of the roller on the floor below the wheel axis.",
         "m",
-        (0.0, 0.2),
+        (0.0, 0.5),
         source="chosen: 6 rollers at 45 degrees that just clear each other in a wheel of 0.0475 m",
     )
     roller_phase_fl: float = _roller_phase("front left")
@@ -359,7 +359,7 @@ class Base:
     wheel_inertia: float = fact(
         "Inertia of a wheel and its reflected rotor about the axle: 0.0016 + 1.35e-5 x (9405 / 364)^2.",
         "kg m2",
-        (0.0, 1.0),
+        (0.0, 10.0),
         source=f"urdf/youbot.urdf; gear: {_DRIVER}; rotor: maxon EC 45 flat 50 W, assumed of the torque constant",
     )
 

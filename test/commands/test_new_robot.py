@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -16,9 +19,13 @@ from stage_bags import Row, TypedRow, nanoseconds, write_rows
 import youbot_dynamics as yd
 from youbot_dynamics.recording.message_types import (
     ODOMETRY,
+    POSE_STAMPED,
+    TWIST,
     TWIST_STAMPED,
     joint_state_cdr,
     odometry_cdr,
+    pose_stamped_cdr,
+    twist_cdr,
     twist_stamped_cdr,
 )
 
@@ -33,29 +40,49 @@ def drive(
     odometry: tuple[float, ...] | None = (1.0, 1.0, 1.0),
     amplitudes: tuple[float, ...] = (0.4, 0.3, 0.6),
     together: bool = False,
+    poses: float | None = None,
+    skids: float | None = None,
+    commands: Mapping[str, str] = MappingProxyType({"/cmd_vel": TWIST_STAMPED}),
 ) -> Path:
-    """Bag of a drive of 12 s at 50 Hz; `odometry` has its signs on x, y and yaw; an arm swings meanwhile."""
+    """Bag of a drive of 12 s at 50 Hz; an arm swings meanwhile.
+
+    Args:
+        folder: where to write it.
+        odometry: its signs on x, y and yaw, None for none.
+        amplitudes: largest speeds.
+        together: in curves of nearly one radius.
+        poses: heading of a tracked body on the base [rad], None for none.
+        skids: speed at which a base with four wheels without rollers slides to the side [m/s], None for a mecanum base.
+        commands: topics and types of the commands.
+    """
     sent = np.arange(0.0, 12.0, 0.02)
     speeds = np.array(amplitudes) * np.sin(np.array([[1.0], [1.7], [2.3]]) * sent).T
-    if together:  # in curves of nearly one radius
+    if together:
         speeds[:, 2] = 1.5 * speeds[:, 0] + 0.05 * speeds[:, 2]
-    ways = np.cumsum(speeds, axis=0) * 0.02
-    angles = TICK * np.round(ways @ BASE.inverse_matrix.T * SIGNS / TICK)
+    wheels, made = BASE.inverse_matrix * [1.0, float(skids is None), 1.0], speeds.copy()
+    if skids is not None:
+        made[:, 1] = skids * np.sin(3.1 * sent)
+    angles = TICK * np.round(np.cumsum(speeds, axis=0) * 0.02 @ wheels.T * SIGNS / TICK)
     order = np.argsort(MIXED)
     names = [*sorted(MIXED), "shoulder"]
-    told = speeds * (odometry or 1.0)
+    told = made * (odometry or 1.0)
     headings = np.cumsum(told[:, 2]) * 0.02 - 0.01 * told[:, 2]
     c, s = np.cos(headings), np.sin(headings)
     path = np.cumsum([c * told[:, 0] - s * told[:, 1], s * told[:, 0] + c * told[:, 1], told[:, 2]], axis=1).T * 0.02
     rows: list[Row | TypedRow] = []
     for k, time in enumerate(sent.tolist()):
         later, stamp = time + 0.1, nanoseconds(time + 0.1)
-        position, velocity = np.append(angles[k, order], np.sin(0.9 * time)), speeds[k] @ BASE.inverse_matrix.T
+        position, velocity = np.append(angles[k, order], np.sin(0.9 * time)), speeds[k] @ wheels.T
         velocity = np.append(velocity[order], 0.9 * np.cos(0.9 * time))
         rows.append((later, "/joint_states", joint_state_cdr(stamp, names, position, velocity)))
-        rows.append((time, "/cmd_vel", TWIST_STAMPED, twist_stamped_cdr(nanoseconds(time), "", speeds[k])))
+        for topic, kind in commands.items():
+            stamped = twist_stamped_cdr(nanoseconds(time), "", speeds[k])
+            rows.append((time, topic, kind, stamped if kind == TWIST_STAMPED else twist_cdr(speeds[k])))
         if odometry:
             rows.append((later, "/odom", ODOMETRY, odometry_cdr(stamp, "odom", "base_link", path[k], told[k])))
+        if poses is not None:
+            cdr = pose_stamped_cdr(stamp, "world", path[k] + [0.0, 0.0, poses])
+            rows.append((later, "/mocap", POSE_STAMPED, cdr))
     return write_rows(folder / "drive", rows, robot_id="")
 
 
@@ -96,7 +123,10 @@ def test_wheels_in_any_order_with_reversed_readings_are_found_by_the_odometry(us
     assert geometry.wheel_radius == pytest.approx(0.06, rel=2e-3) and geometry.lateral_factor == 1.0
     assert geometry.half_length + geometry.half_width == pytest.approx(0.4, rel=5e-3)
     told = capsys.readouterr().err
-    assert "guessed: as long as wide" in told and "also turned: shoulder; if it is an arm, give its URDF" in told
+    assert (
+        "guessed: length and width alike, with the sum found by odometry, /odom: half_length" in told
+        and "also turned: shoulder; if it is an arm, give its URDF" in told
+    )
     assert "found by odometry, /odom" in out.read_text() and f"--robot-file {out}" in told
 
 
@@ -132,31 +162,101 @@ def test_commands_tell_order_and_signs_but_no_sizes(tmp_path: Path, capsys) -> N
 def test_what_the_motion_leaves_open_is_asked_not_guessed(motion: dict, tmp_path: Path, capsys) -> None:
     bag, out = drive(tmp_path, **motion), tmp_path / "mine.yaml"
     told = error(capsys, "--bag", bag, "--out", out)
-    assert (
-        "--wheels: got nothing; expected joints (motor_1, motor_2, motor_3, motor_4) of the wheels front left" in told
-    )
-    assert not out.exists()
+    assert "--wheels: got nothing; expected joints of the wheels front left, front right" in told
+    # Of wheels that drive in curves of one radius, or only straight on, not even the sides are known.
+    sides = ("right", "left", "right", "left") if motion.get("amplitudes") == (0.4, 0.0, 0.6) else ()
+    named = [f"motor_{k} ({side})" for k, side in zip((1, 3, 2, 4), sides, strict=False)] or [
+        "motor_1, motor_2, motor_3"
+    ]
+    assert all(one in told for one in named) and not out.exists()
 
 
-def test_odometry_that_contradicts_the_commands_is_not_used(tmp_path: Path) -> None:
+def test_odometry_that_contradicts_the_commands_is_not_used_and_named(tmp_path: Path, capsys) -> None:
     bag, out = drive(tmp_path, odometry=(1.0, -1.0, 1.0)), tmp_path / "mine.yaml"
     sizes = ["--wheel-radius", "0.06", "--wheelbase", "0.3", "--track", "0.5"]
     assert exit_code("new-robot", "--bag", bag, "--out", out, *sizes) == 0
     assert yd.load_robot(robot_file=out).driver.wheel_joints == MIXED
     assert "found by commands" in out.read_text()
+    assert "note: /odom contradicts /cmd_vel about how the base moved, and is not used" in capsys.readouterr().err
+
+
+def test_poses_give_the_sizes_if_the_tracked_body_looks_as_the_base_does(tmp_path: Path, capsys) -> None:
+    (tmp_path / "back").mkdir()
+    bag, out = drive(tmp_path, odometry=None, poses=0.05), tmp_path / "mine.yaml"
+    assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
+    robot = yd.load_robot(robot_file=out)
+    geometry = robot.base.geometry
+    assert robot.driver.wheel_joints == MIXED and robot.driver.position_sign == SIGNS
+    assert geometry.wheel_radius == pytest.approx(0.06, rel=5e-3)
+    assert geometry.half_length + geometry.half_width == pytest.approx(0.4, rel=0.01)
+    backwards = drive(tmp_path / "back", odometry=None, poses=np.pi)
+    assert "--wheel-radius: got nothing" in error(capsys, "--bag", backwards, "--out", out, "--overwrite")
+
+
+def test_poses_alone_are_enough_without_a_warning_of_numpy(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    bag, out = drive(tmp_path, odometry=None, poses=0.0, commands={}), tmp_path / "mine.yaml"
+    assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
+    assert yd.load_robot(robot_file=out).driver.wheel_joints == MIXED and not recwarn.list
+
+
+@pytest.mark.parametrize("slides", [0.0, 0.15], ids=["never sideways", "sliding"])
+def test_of_four_wheels_that_do_not_obey_a_sideways_command_one_of_each_side_counts(
+    slides: float, tmp_path: Path, capsys
+) -> None:
+    bag, out = drive(tmp_path, skids=slides), tmp_path / "mine.yaml"
+    assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
+    robot = yd.load_robot(robot_file=out)
+    sides = {"motor_3": "left", "motor_1": "right", "motor_4": "left", "motor_2": "right"}
+    assert [sides[name] for name in robot.driver.wheel_joints] == ["left", "right"]
+    assert robot.base.geometry.track == pytest.approx(0.8, rel=5e-3)
+    assert robot.base.geometry.wheel_radius == pytest.approx(0.06, rel=5e-3)
+    assert "of four wheels, one of each side is in the file" in capsys.readouterr().err
+    assert exit_code("identify", bag, "--robot-file", out, "--out", tmp_path / "found", "--only", "delay") == 0
+
+
+@pytest.mark.parametrize(
+    ("commands", "stamped", "how"),
+    [
+        ({"/nav/cmd_vel": TWIST, "/driver/cmd_vel": TWIST_STAMPED}, True, "found by /driver/cmd_vel"),
+        ({"/nav/cmd_vel": TWIST_STAMPED, "/driver/cmd_vel": TWIST}, False, ""),
+        ({"/nav/cmd_vel": TWIST, "/base/reference": TWIST_STAMPED}, True, "guessed: /base/reference has TwistStamped"),
+        ({"/nav/cmd_vel": TWIST}, False, ""),
+    ],
+)
+def test_the_kind_of_command_is_that_of_the_driver(commands: dict, stamped: bool, how: str, tmp_path: Path) -> None:
+    out = tmp_path / "mine.yaml"
+    assert exit_code("new-robot", "--bag", drive(tmp_path, commands=commands), "--out", out) == 0
+    assert yd.load_robot(robot_file=out).driver.stamped_twist is stamped
+    assert how in out.read_text() and ("stamped_twist" in out.read_text()) == stamped
+
+
+def test_the_next_command_runs_as_it_is_suggested_for_topics_of_any_name(tmp_path: Path, capsys, monkeypatch) -> None:
+    bag, out = drive(tmp_path, commands={"/base/reference": TWIST}), tmp_path / "mine.yaml"
+    assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
+    assert "Topics of drive: joints /joint_states; commands /base/reference; odometry /odom" in out.read_text()
+    suggested = capsys.readouterr().err.split("next: youbot ")[1].split(", or ")[0]
+    monkeypatch.chdir(tmp_path)
+    assert exit_code(*shlex.split(suggested), "--only", "delay") == 0
+
+
+def test_the_name_of_a_youbot_is_refused_for_another_robot(usual: Path, tmp_path: Path, capsys) -> None:
+    told = error(capsys, "--bag", usual, "--out", tmp_path / "youbot_2.yaml")
+    assert "robot_id: got youbot_2, of other wheels" in told and "name another file" in told
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_missing_is_asked_on_a_terminal_until_it_is_understood(tmp_path: Path, capsys, monkeypatch) -> None:
     bag, out = drive(tmp_path, odometry=None, amplitudes=(0.4, 0.0, 0.6)), tmp_path / "mine.yaml"
-    monkeypatch.setattr(sys, "stdin", Terminal("motor_3, motr_1\nmotor_3, motor_1\na hand\n6 cm\n0.5\n"))
+    monkeypatch.setattr(sys, "stdin", Terminal("motor_3, motr_1\nmotor_3, motor_1\na hand\n60\n6 cm\n0.5\n"))
     assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
     robot, told = yd.load_robot(robot_file=out), capsys.readouterr().err
     assert robot.driver.wheel_joints == ("motor_3", "motor_1") and robot.driver.position_sign == (1.0, -1.0)
     assert (robot.base.geometry.wheel_radius, robot.base.geometry.track) == (0.06, 0.5)
     assert (
         "did you mean motor_1?" in told
-        and told.count("not understood") == 2
-        and told.count("wheel radius [m, or such as 97 mm]: ") == 2
+        and told.count("not understood") == 3
+        and "got 60 m, given; expected 0.02 to 0.5 m" in told
+        and told.count("wheel radius [m, or such as 97 mm]: ") == 3
     )
 
 
@@ -201,18 +301,42 @@ def test_two_wheels_of_a_urdf_are_those_of_a_differential_base(tmp_path: Path, c
     assert (robot.base.geometry.track, robot.base.mass, robot.has_arm) == (0.2, 4.0, False)
 
 
-def test_a_text_log_is_a_recording(tmp_path: Path) -> None:
+@pytest.mark.parametrize("measured", [False, True], ids=["commands", "measured speeds"])
+def test_a_text_log_is_a_recording(measured: bool, tmp_path: Path, capsys, monkeypatch) -> None:
     time = np.arange(0.0, 15.0, 0.05)
     speeds = np.column_stack([0.2 * np.sin(time), 0.0 * time, 0.5 * np.sin(1.6 * time)])
-    turned = np.cumsum(speeds, axis=0) * 0.05 @ yd.MecanumBase.differential(0.05, 0.3).inverse_matrix.T
-    table = np.column_stack([time, speeds[:, [0, 2]], -turned[:, 1], turned[:, 0]])
-    log = tmp_path / "log.csv"
-    header = "time,command.x,command.yaw,position.b,position.a"
-    np.savetxt(log, table, delimiter=",", header=header, comments="", fmt="%.6f")
-    words = ["--bag", log, "--columns", header, "--wheel-radius", "0.05", "--track", "0.3"]
-    assert exit_code("new-robot", *words, "--out", tmp_path / "d.yaml") == 0
-    driver = yd.load_robot(robot_file=tmp_path / "d.yaml").driver
-    assert driver.wheel_joints == ("a", "b") and driver.position_sign == (1.0, -1.0) and driver.rate == 20.0
+    turned = np.cumsum(speeds, axis=0) * 0.05 @ yd.MecanumBase.differential(0.3, 1.08).inverse_matrix.T
+    table = np.column_stack([time, speeds[:, [0, 2]], -turned[:, 1], turned[:, 0], speeds[:, [0, 2]]])
+    log, out = tmp_path / "log.csv", tmp_path / "d.yaml"
+    header = "time,command.x,command.yaw,position.b,position.a" + ",measured.x,measured.yaw" * measured
+    np.savetxt(log, table[:, : 7 if measured else 5], delimiter=",", header=header, comments="", fmt="%.6f")
+    words = ["--bag", log, "--columns", header, "--out", out]
+    if not measured:
+        assert "--wheel-radius: got nothing" in error(capsys, *words)
+        words += ["--wheel-radius", "0.3", "--track", "1.08"]
+    assert exit_code("new-robot", *words) == 0
+    robot = yd.load_robot(robot_file=out)
+    assert robot.driver.wheel_joints == ("a", "b") and robot.driver.position_sign == (1.0, -1.0)
+    assert robot.driver.rate == 20.0
+    assert robot.base.geometry.wheel_radius == pytest.approx(0.3, rel=0.01)
+    assert robot.base.geometry.track == pytest.approx(1.08, rel=0.01)
+    assert "stamped" not in out.read_text() and "/" not in out.read_text().split("ros__parameters")[1]  # no topic
+    suggested = capsys.readouterr().err.split("next: youbot ")[1].split(", or ")[0]
+    monkeypatch.chdir(tmp_path)
+    assert "--columns" in suggested and exit_code(*shlex.split(suggested), "--only", "delay") in (0, 3)
+
+
+def test_the_distance_of_omni_wheels_by_commands_is_a_guess(tmp_path: Path, capsys) -> None:
+    base = yd.MecanumBase.omni_circle(0.05, 0.2, [1.0472, 3.1416, -1.0472], [0.0] * 3)
+    time = np.arange(0.0, 15.0, 0.05)
+    speeds = np.array([0.3, 0.25, 0.6]) * np.sin(np.array([[1.0], [1.7], [2.3]]) * time).T
+    turned = np.cumsum(speeds, axis=0) * 0.05 @ base.inverse_matrix.T
+    log, header = tmp_path / "log.csv", "time,command.x,command.y,command.yaw,position.a,position.b,position.c"
+    np.savetxt(log, np.column_stack([time, speeds, turned]), delimiter=",", header=header, comments="", fmt="%.6f")
+    words = ["--bag", log, "--columns", header, "--wheel-radius", "0.05", "--out", tmp_path / "omni.yaml"]
+    assert exit_code("new-robot", *words) == 0
+    assert yd.load_robot(robot_file=tmp_path / "omni.yaml").base.geometry.wheel_distance == pytest.approx(0.2, rel=0.02)
+    assert "guessed from commands: wheel_distance" in capsys.readouterr().err
 
 
 def test_bad_input_is_refused_in_one_line_and_leaves_no_file(usual: Path, tmp_path: Path, capsys) -> None:
@@ -224,10 +348,16 @@ def test_bad_input_is_refused_in_one_line_and_leaves_no_file(usual: Path, tmp_pa
     assert "no such file" in error(capsys, "--bag", tmp_path / "none", "--out", out).lower()
     _, still = OwnBase(2, wheel_states=False).write(tmp_path, duration=5.0)
     assert "got no joint that turned" in error(capsys, "--bag", still, "--out", out)
-    assert "got 5 m, given; expected 0.02 to 0.2 m" in error(
+    assert "got 5 m, given; expected 0.02 to 0.5 m" in error(
         capsys, "--bag", usual, "--out", out, "--wheel-radius", "5"
     )
     assert "did you mean motor_1?" in error(capsys, "--bag", usual, "--out", out, "--wheels", "motor_2,motr_1")
+    swapped = error(capsys, "--bag", usual, "--out", out, "--wheels", "motor_1,motor_3,motor_2,motor_4")
+    assert "got motor_1, right; motor_3, left;" in swapped
+    assert "got 2 joints; expected two or four different" in error(
+        capsys, "--bag", usual, "--out", out, "--wheels", "motor_1,motor_1"
+    )
+    assert "got no such folder" in error(capsys, "--bag", usual, "--out", tmp_path / "none" / "mine.yaml")
     assert not out.exists()
     out.write_text("mine")
     assert "got an existing file" in error(capsys, "--bag", usual, "--out", out)

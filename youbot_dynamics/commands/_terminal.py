@@ -59,9 +59,13 @@ def new_file(option: str, path: Path, overwrite: bool) -> None:
     """Check before any work that a file may be written where an option names it.
 
     Raises:
-        OutputError: there is something that is no regular file, or a file that is not to be replaced.
+        OutputError: there is something that is no regular file, a file that is not to be replaced, or no such folder.
     """
-    if place_to_write(path).exists() and not overwrite:
+    place = place_to_write(path)
+    if not place.parent.is_dir():
+        remedy = "make the folder, or correct the path"
+        raise OutputError(f"{option} {path}", got="no such folder", expected="one that exists", remedy=remedy)
+    if place.exists() and not overwrite:
         remedy = "name another one, or add --overwrite"
         raise OutputError(f"{option} {path}", got="an existing file", expected="a new one", remedy=remedy)
 

@@ -182,9 +182,9 @@ def _add_new_robot(verbs) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file of --out")
     order = "front left, front right, rear left, rear right; two, left and right, for wheels without rollers"
     parser.add_argument("--wheels", metavar="NAMES", help=f"joints of the wheels, with commas: {order}")
-    for name, what in (("wheel-radius", "radius of the wheels"), ("wheelbase", "distance between front and rear axle")):
+    axles, sides = "distance between front and rear axle", "distance between left and right wheels"
+    for name, what in (("wheel-radius", "radius of the wheels"), ("wheelbase", axles), ("track", sides)):
         parser.add_argument(f"--{name}", metavar="LENGTH", help=f"{what} [m], or such as 97 mm")
-    parser.add_argument("--track", metavar="LENGTH", help="distance between left and right wheels [m]")
     _add_columns(parser)
 
 

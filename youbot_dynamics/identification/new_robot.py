@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.tree import read_urdf
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.identification.reading import new_readings, speed_ratio, times_of
+from youbot_dynamics.identification.reading import joint_readings, new_readings, speed_ratio, times_of
 from youbot_dynamics.identification.signals import HeldCommand, wheel_angles
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.recording.bag import POSE_TYPES, Recording
-from youbot_dynamics.recording.message_types import JOINT_TYPES, ODOMETRY, TWIST, TWIST_STAMPED
-from youbot_dynamics.recording.series import JointSeries
+from youbot_dynamics.recording.message_types import ODOMETRY, TWIST, TWIST_STAMPED
 
-_NO_READINGS = re.compile("command|ground_truth|estimated")
-_BY = ("odometry", "commands", "poses")  # motions of a base, best first: a tracked body may look another way
-_WINDOW, _GRID = 0.5, 0.05  # [s] over which motions are compared, and between the begins of two windows
+_BY = ("odometry", "poses", "commands")  # motions of a base, best first
+_KINDS = dict.fromkeys(POSE_TYPES, "poses") | {ODOMETRY: "odometry", TWIST: "commands", TWIST_STAMPED: "commands"}
+_WINDOW, _GRID = 1.0, 0.05  # [s] over which motions are compared, and between the begins of two windows
 _DELAYS = np.arange(-0.5, 1.5, 0.025)  # [s] by which wheels may turn after the motion: commands lead by up to a second
 _FEWEST = 40  # windows, or readings
 _TURNED = 0.5  # [rad] by which a joint must turn to count
 _EXPLAINED = 0.8  # share of the rotation of a wheel that the motion explains: 0.97 and more of wheels, 0.5 of an arm
-_AXIS_MOVED = 0.08  # share of the largest motion above which an axis counts as moved
+_AXIS_MOVED = 0.12  # share of the largest motion above which an axis counts as moved
 _APART = 0.15  # ratio of singular values of the motion below which its axes moved together: 0.09 in circles, else 0.4
 _TURNING_RADIUS = 0.3  # [m] converts turns to distances, for that
 _ALIKE = 1.6  # largest ratio of what is alike in all wheels
+_SIDEWAYS = 0.2  # share of its rotation forward, by which a wheel turns at most if motion to the side does not turn it
 _GAP = 1.9  # median periods between two readings above which some are missing
 _ON_STEPS, _FEWEST_STEPS, _MOST_QUANTA = 0.95, 15, 50  # of differences of readings that are multiples of a quantum
-# Places by the signs of the rotation in motions and turns to the left, of a wheel that turns on as the base advances
-_CORNERS = {(-1.0, -1.0): 0, (1.0, 1.0): 1, (1.0, -1.0): 2, (-1.0, 1.0): 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +48,25 @@ class TurningJoint:
     rate: float = math.nan  # of its readings [Hz]
     quanta: tuple[float, float] = (math.nan, math.nan)  # steps of position [rad] and speed [rad/s], NaN for none
     ratio: float = math.nan  # change of position over velocity
+    place: tuple[float, float, float] = (math.nan, math.nan, math.nan)  # x, y and radius in a URDF [m]
+
+    @property
+    def side(self) -> str:
+        """Left or right, by how it turns as the base moves forward and around; "" where that does not tell."""
+        return {-1.0: "left", 1.0: "right"}.get(float(np.sign(self.row[0] * self.row[2])), "")
+
+
+_Group: TypeAlias = tuple[Vector, Vector, list[TurningJoint]]  # n joints, times (m,) [s] and angles (m, n) [rad]
 
 
 class Judged(NamedTuple):
     """Joints that turned, judged by a motion of the base."""
 
-    by: str  # odometry, commands or poses; "" for none
+    by: str  # odometry, poses or commands; "" for none
     topic: str  # of the motion
     joints: tuple[TurningJoint, ...]
+    motions: Mapping[str, str] = MappingProxyType({})  # topics of motions that fit, by what they are
+    unused: tuple[str, ...] = ()  # those that contradict the commands
 
     @property
     def wheels(self) -> list[TurningJoint]:
@@ -68,80 +77,100 @@ class Judged(NamedTuple):
 def turning_joints(recording: Recording) -> Judged:
     """Joints that turned, judged by the best motion of the base that two of them follow, else by none.
 
-    Odometry comes before commands, unless it contradicts them about which wheel is where; poses come last.
+    Odometry is best, then poses; commands show no sizes. A motion is not used that contradicts the commands about which
+    wheel is where: a tracked body may look another way. If the base never moved sideways, the commands tell whether it
+    should have: wheels without rollers do not obey.
 
     Raises:
         RecordingError: no joint turned.
     """
-    topics = [one.name for one in recording.topics.values() if one.type in JOINT_TYPES and one.count]
-    topics = [topic for topic in topics if not _NO_READINGS.search(topic)]
-    named = [topic for topic in topics if topic.endswith("joint_states")] or topics
-    alone = Judged("", "", tuple(_judged(recording, named, np.zeros(0), np.zeros((0, 3)))))
-    if not alone.joints:
+    topics = joint_readings(recording)
+    groups = list(_turned(recording, [topic for topic in topics if topic.endswith("joint_states")] or topics))
+    alone = Judged("", "", tuple(joint for *_, joints in groups for joint in joints))
+    if not groups:
         remedy = f"record joint_states of a drive; without them no robot file helps: youbot identify {recording.path}"
         raise RecordingError(f"{recording.path}", got="no joint that turned", expected="one", remedy=remedy)
-    judged = [Judged(by, topic, tuple(_judged(recording, named, *way))) for by, topic, *way in _motions(recording)]
-    judged = [one for one in judged if len(one.wheels) > 1]
-    best = {one.by: one for one in sorted(judged, key=lambda one: sum(joint.explained for joint in one.wheels))}
-    told = {one.by: found for one in best.values() if one.by != "poses" and (found := arranged(one.wheels))}
-    if len({found.joints for found in told.values()}) > 1:
-        del best["odometry"]
-    return next((best[by] for by in _BY if by in best), alone)
+    judged = [Judged(by, topic, tuple(_judged(groups, *way))) for by, topic, *way in _motions(recording)]
+    judged.sort(key=lambda one: (round(sum(joint.explained for joint in one.wheels), 2), "driver/" in one.topic))
+    best = {one.by: one for one in judged if len(one.wheels) > 1}
+    sent = best.get("commands", alone).wheels
+    usable = [best[by] for by in _BY if by in best and not _contradict(best[by].wheels, sent)]
+    motions = {by: one.topic for by, one in best.items()}
+    rows = {joint.name: joint.row * [np.nan, 1.0, np.nan] for joint in sent}
+    for k, one in enumerate(usable):
+        joints = [replace(j, row=np.where(np.isnan(j.row), rows.get(j.name, j.row), j.row)) for j in one.joints]
+        unused = tuple(topic for by, topic in motions.items() if best[by] not in usable)
+        usable[k] = one._replace(joints=tuple(joints), motions=motions, unused=unused)
+    return next((one for one in usable if arranged(one.wheels)), usable[0] if usable else alone)
+
+
+def _contradict(one: Sequence[TurningJoint], other: Sequence[TurningJoint]) -> bool:
+    """Whether two motions put the same wheels into different places, or turn them the other way."""
+    places = [arranged(wheels) or arranged(wheels, ordered=True) for wheels in (one, other)]
+    told = [(found.joints, found.signs) for found in places if found and found.signs]
+    return len(told) == 2 and told[0] != told[1] and {*told[0][0]} == {*told[1][0]}
 
 
 def _motions(recording: Recording) -> Iterator[tuple[str, str, Vector, Vector]]:
     """Each motion of the base: what it is, topic, times (k,) [s], and sums (k, 3) of its steps along its own axes."""
-    for info in recording.topics.values():
-        with suppress(RecordingError):
-            if info.type in (TWIST, TWIST_STAMPED):
-                sent = recording.twists(info.name)
-                ways = [HeldCommand(sent.received, column, 0.0).integral(sent.received) for column in sent.twist.T]
-                yield "commands", info.name, sent.received, np.column_stack(ways)
-            elif info.type in POSE_TYPES:
-                poses, by = recording.poses(info.name), "odometry" if info.type == ODOMETRY else "poses"
-                steps = planar.steps_of_path(poses.pose)
-                yield by, info.name, poses.received, np.vstack([np.zeros(3), np.cumsum(steps, axis=0)])
+    for name, info in recording.topics.items():
+        if by := "poses" if name.endswith("ground_truth") else _KINDS.get(info.type):
+            with suppress(RecordingError):
+                yield by, name, *_way(recording, name)
 
 
-def _angles(recording: Recording, topics: Sequence[str]) -> Iterator[tuple[JointSeries, Vector]]:
-    """States of the joints that messages name together, and angles (m, n) of these [rad]."""
+def _way(recording: Recording, topic: str) -> tuple[Vector, Vector]:
+    """Times (k,) [s] and sums (k, 3) of steps: of poses, or of speeds where there are no poses that move."""
+    with suppress(RecordingError):
+        poses = recording.poses(topic)
+        if np.any(steps := planar.steps_of_path(poses.pose)):
+            return poses.received, np.vstack([np.zeros(3), np.cumsum(steps, axis=0)])
+    sent = recording.twists(topic)
+    speeds = np.nan_to_num(sent.twist.T)  # a log without a column for an axis
+    return sent.received, np.column_stack([HeldCommand(sent.received, v, 0.0).integral(sent.received) for v in speeds])
+
+
+def _turned(recording: Recording, topics: Sequence[str]) -> Iterator[_Group]:
+    """Joints that turned, each once, in groups that messages name together."""
+    seen = set[str]()
     for topic in topics:
         with suppress(RecordingError):  # efforts alone, or messages that cannot be read
             for names in sorted(recording.joint_names(topic), key=len)[::-1]:
                 series, ones = recording.joint_states(topic, names), np.ones(len(names))
-                yield series, wheel_angles(recording, series, times_of(series), (ones, ones))[0]
+                table = wheel_angles(recording, series, times_of(series), (ones, ones))[0]
+                sound = np.all(np.isfinite(table), axis=1)
+                time, angles = times_of(series)[sound], table[sound]
+                turned = np.ptp(angles, axis=0) > _TURNED if len(angles) > _FEWEST else sound[:0]
+                if not (new := [k for k in np.flatnonzero(turned).tolist() if names[k] not in seen]):
+                    continue
+                seen |= {names[k] for k in new}
+                steps = np.diff(time)
+                rate = 1.0 / (new_readings(angles)[1] * float(np.mean(steps[steps < _GAP * np.median(steps)])))
+                read = [(names[k], series.position[sound, k], series.velocity[sound, k]) for k in new]
+                joints = [
+                    TurningJoint(
+                        name, topic, np.full(3, np.nan), 0.0, rate, (_quantum(q), _quantum(v)), speed_ratio(time, q, v)
+                    )
+                    for name, q, v in read
+                ]
+                yield series.received[sound], angles[:, new], joints
 
 
-def _judged(recording: Recording, topics: Sequence[str], moved_at: Vector, way: Vector) -> Iterator[TurningJoint]:
-    """The joints that turned, each once, with the delay to the motion that explains the rotation of two best."""
-    seen = set[str]()
-    for series, table in _angles(recording, topics):
-        names, topic = series.names, series.topic
-        sound = np.all(np.isfinite(table), axis=1)
-        time, angles, received = times_of(series)[sound], table[sound], series.received[sound]
-        turned = np.ptp(angles, axis=0) > _TURNED if len(angles) > _FEWEST else sound[:0]
-        new = [k for k in np.flatnonzero(turned).tolist() if names[k] not in seen]
-        if not new:
-            continue
-        fits = [_fit(received, angles[:, new], moved_at + delay, way) for delay in _DELAYS]
+def _judged(groups: Sequence[_Group], moved_at: Vector, way: Vector) -> Iterator[TurningJoint]:
+    """Joints, with the delay to the motion that explains the rotation of two best."""
+    for received, angles, joints in groups:
+        fits = [_fit(received, angles, moved_at + delay, way) for delay in _DELAYS]
         rows, explained = max(fits, key=lambda fit: float(np.sum(np.sort(fit[1])[-2:])))
-        steps = np.diff(time)
-        rate = 1.0 / (new_readings(angles)[1] * float(np.mean(steps[steps < _GAP * np.median(steps)])))
-        for k, row, share in zip(new, rows, explained.tolist(), strict=True):
-            seen.add(names[k])
-            readings = series.position[sound, k], series.velocity[sound, k]
-            quanta = _quantum(readings[0]), _quantum(readings[1])
-            yield TurningJoint(names[k], topic, row, share, rate, quanta, speed_ratio(time, *readings))
+        for joint, row, share in zip(joints, rows, explained.tolist(), strict=True):
+            yield replace(joint, row=row, explained=share)
 
 
 def _fit(time: Vector, angles: Vector, moved_at: Vector, way: Vector) -> tuple[Vector, Vector]:
     """Rotation per motion (n, 3) of joints with angles (m, n), and the share (n,) of it that this explains."""
-    rows, shares = np.full((angles.shape[1], 3), np.nan), np.zeros(angles.shape[1])
-    if len(moved_at) < 2:
-        return rows, shares
+    rows = np.full((angles.shape[1], 3), np.nan)
     begins = np.arange(max(time[0], moved_at[0]), min(time[-1], moved_at[-1]) - _WINDOW, _GRID)
     if len(begins) < _FEWEST:
-        return rows, shares
+        return rows, np.zeros(len(rows))
     turned, moved = (
         np.column_stack([np.interp(begins + _WINDOW, at, one) - np.interp(begins, at, one) for one in table.T])
         for at, table in ((time, angles), (moved_at, way))
@@ -166,8 +195,8 @@ def _quantum(readings: Vector) -> float:
     return quantum if even else math.nan
 
 
-def drawn_wheels(urdf: Path) -> tuple[tuple[TurningJoint, ...], dict[str, tuple[float, float, float]], float]:
-    """Wheels of a base in its URDF, their x, y and radius [m] by name, and the mass of all links [kg].
+def drawn_wheels(urdf: Path) -> tuple[tuple[TurningJoint, ...], float]:
+    """Wheels of a base in its URDF, and the mass of all links [kg].
 
     They turn without end about an axis along y, on links that nothing else moves; the front left one comes first. Their
     rows are those of a radius of 1 m, and tell nothing of sideways motion.
@@ -177,19 +206,19 @@ def drawn_wheels(urdf: Path) -> tuple[tuple[TurningJoint, ...], dict[str, tuple[
     """
     links = read_urdf(urdf, lock_mimics=True)
     poses, moved = {links[0].name: np.eye(4)}, set[str]()
-    wheels, places = list[TurningJoint](), dict[str, tuple[float, float, float]]()
+    wheels = list[TurningJoint]()
     for link in links[1:]:
         pose = poses[link.name] = poses[link.parent] @ link.placement
         x, y, axis = float(pose[0, 3]), float(pose[1, 3]), (pose[:3, :3] @ link.axis).tolist()
         endless = link.joint_type == "revolute" and math.isinf(link.limits.upper)
         if endless and link.parent not in moved and abs(axis[1]) > 0.99 * np.linalg.norm(axis):
             ahead = float(np.sign(axis[1]))
-            wheels.append(TurningJoint(link.joint, "", np.array([ahead, np.nan, -y * ahead])))
-            places[link.joint] = x, y, link.radius
+            row = np.array([ahead, np.nan, -y * ahead])
+            wheels.append(TurningJoint(link.joint, "", row, place=(x, y, link.radius)))
         if link.joint_type != "fixed" or link.parent in moved:
             moved.add(link.name)
-    wheels.sort(key=lambda wheel: (-round(places[wheel.name][0], 3), -places[wheel.name][1]))
-    return tuple(wheels), places, sum(link.mass for link in links)
+    wheels.sort(key=lambda wheel: (-round(wheel.place[0], 3), -wheel.place[1]))
+    return tuple(wheels), sum(link.mass for link in links)
 
 
 @dataclass(frozen=True)
@@ -212,27 +241,29 @@ def arranged(wheels: Sequence[TurningJoint], ordered: bool = False) -> Wheels | 
     """
     names, table = tuple(wheel.name for wheel in wheels), np.array([wheel.row for wheel in wheels]).reshape(-1, 3)
     (forward, left, turn), count = table.T, len(wheels)
-    if not np.all(np.isfinite([forward, turn])):
+    if not (names and np.all(np.isfinite([forward, turn]))):
         return Wheels(names) if ordered and count in (2, 4) else None
-    straight, every = np.nan_to_num(table[:, :2]), count > 2 and bool(np.all(np.isfinite(left)))
+    every = count > 2 and bool(np.all(np.isfinite(left)))
+    straight = np.nan_to_num(table[:, :2]) * [1.0, float(count > 2)]
     turn = turn - straight @ np.linalg.lstsq(straight, turn, rcond=None)[0]  # of the middle, where a body is beside it
-    size, ahead = np.hypot(*straight.T), np.sign(forward)
+    size, ahead, spin = np.hypot(*straight.T), np.sign(forward), float(np.mean(np.abs(turn)))
+    if every and count == 4 and not ordered and np.all(np.abs(left) < _SIDEWAYS * np.abs(forward)):  # skid steering
+        first = {wheel.side: wheel for wheel in wheels[::-1]}
+        return arranged([first["left"], first["right"]]) if {*first} == {"left", "right"} else None
     slanted = every and count == 4 and all(map(_alike, (forward, left, turn)))
     if every and count in (3, 4) and _alike(size) and _alike(turn) and not slanted:
         signs, radius = np.sign(turn), 1.0 / float(np.mean(size))
         angles = np.arctan2(*(straight * signs[:, None]).T[::-1])
-        lever = radius * float(np.mean(np.abs(turn)))
-        return Wheels(names, tuple(signs.tolist()), tuple(angles.tolist()), radius, lever)
-    places = [int(one > 0.0) for one in turn * ahead] if count == 2 else []
-    if slanted:
-        places = [_CORNERS[side, round_] for side, round_ in np.sign(np.array([left, turn]) * ahead).T.tolist()]
+        return Wheels(names, tuple(signs.tolist()), tuple(angles.tolist()), radius, radius * spin)
+    right = turn * ahead > 0.0
+    rear = slanted & ((left * ahead > 0.0) != right)  # rollers of front and rear wheels slant to opposite sides
+    places = (right + 2 * rear).tolist() if slanted or count == 2 else []
     order = list(range(count)) if ordered else [places.index(place) for place in sorted({*places})]
     if count not in (2, 4) or len(order) != count:
         return None
     radius = 1.0 / float(np.mean(np.abs(forward)))
-    lever = radius * float(np.mean(np.abs(turn)))
-    factor = float(np.mean(np.abs(forward)) / np.mean(np.abs(left))) if slanted else 1.0
-    return Wheels(tuple(names[k] for k in order), tuple(ahead[order].tolist()), (), radius, lever, factor)
+    factor = float(1.0 / (radius * np.mean(np.abs(left)))) if slanted else 1.0
+    return Wheels(tuple(names[k] for k in order), tuple(ahead[order].tolist()), (), radius, radius * spin, factor)
 
 
 def _alike(values: Vector) -> bool:

@@ -18,11 +18,11 @@ import numpy as np
 import scipy
 
 from youbot_dynamics import __version__
-from youbot_dynamics.errors import IdentificationError, ParameterError
+from youbot_dynamics.errors import IdentificationError, ParameterError, listed
 from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.finding import Finding, Row, asked
 from youbot_dynamics.identification.least_squares import ENOUGH, Estimate, Kind, Reason, recorded_reason, with_unit
-from youbot_dynamics.identification.reading import Source, listed
+from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.parameter_file import write_parameters
 from youbot_dynamics.parameters import Parameter, Value, is_unknown
 from youbot_dynamics.robot import ARM_FACTS, BASE_FACTS, Robot, robot_from_values, robot_table, values_of

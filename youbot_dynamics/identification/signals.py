@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import Indices, Vector, array, usual_step
 from youbot_dynamics.control.stamp_rhythm import in_rhythm
-from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
+from youbot_dynamics.errors import IdentificationError, InputError, RecordingError, listed
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import (
     ROLES,
@@ -21,7 +21,6 @@ from youbot_dynamics.identification.reading import (
     find_pose_topic,
     find_topic,
     find_wheel_states,
-    listed,
     new_readings,
     recorded_joints,
     times_of,
@@ -342,17 +341,14 @@ def _topic_of(
     alike = [info.name for info in infos if info.type in ROLES[role][1] and info.count]
     silent = not alike and any(info.name.endswith(tuple(f"/{name}" for name in names)) for info in infos)
     if role == "cmd_vel" and (at_rest or silent):
-        raise RecordingError(
-            f"nothing was driven in {recording.path}",
-            got=f"no message on {', '.join(names[:-1])} or {names[-1]}",
-            remedy="record while `youbot play excitation` runs",
+        got, remedy = (
+            f"no message on {', '.join(names[:-1])} or {names[-1]}",
+            "record while `youbot play excitation` runs",
         )
-    raise RecordingError(
-        f"{recording.path}",
-        got=f"no {what} (topics: {listed(list(recording.topics)) or 'none'})",
-        expected=" or ".join(names),
-        remedy=f"record it, or name it with --topic {role}={' or '.join(alike[:_MOST_PROPOSED]) or 'NAME'}",
-    )
+        raise RecordingError(f"nothing was driven in {recording.path}", got=got, remedy=remedy)
+    got = f"no {what} (topics: {listed(list(recording.topics)) or 'none'})"
+    remedy = f"record it, or name it with --topic {role}={' or '.join(alike[:_MOST_PROPOSED]) or 'NAME'}"
+    raise RecordingError(f"{recording.path}", got=got, expected=" or ".join(names), remedy=remedy)
 
 
 def _motion_time_for_receive_clock(states: JointSeries | TwistSeries | PoseSeries) -> Vector:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.errors import RecordingError, listed
 from youbot_dynamics.recording._columns import AXES, Column, parse_columns
 from youbot_dynamics.recording._lines import (
     FORMATS,
@@ -26,7 +26,6 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log")
 _START = 1_000_000  # bytes that tell the encoding
 _PART = re.compile("nano|nsec", re.IGNORECASE)
 _ANY_TIME = Column(0, "time", "", 1.0)
-_MOST_LISTED = 8  # columns that are not used
 _FIRST = ", such as time,position.joint,effort.joint or time:ms,command.x,measured.x"
 
 
@@ -87,14 +86,14 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
         raise RecordingError(f"{path}", got=f"{former!r} and {other!r}, both {key}", expected="one", remedy=remedy)
     if not (rate > 0.0 or any(one.role == "time" for one in meanings)):
         remedy = "add --rate HZ, its lines a second, or name the time in --columns"
-        raise RecordingError(f"{path}", got=f"no time among the columns {_some(names)}", remedy=remedy)
+        raise RecordingError(f"{path}", got=f"no time among the columns {listed(names)}", remedy=remedy)
     if all(one.role in ("", "time") for one in meanings):
-        raise RecordingError(
-            f"{path}",
-            got=f"columns {_some(names)}, whose names do not tell what they are",
-            expected=unclear or "names such as q1, joint1_torque or cmd_vx",
-            remedy=f"give --columns in file order, with _ for those not to read{_FIRST}",
+        got, expected = (
+            f"columns {listed(names)}, whose names do not tell what they are",
+            "names such as q1, joint1_torque",
         )
+        remedy = f"give --columns in file order, with _ for those not to read{_FIRST}"
+        raise RecordingError(f"{path}", got=got, expected=unclear or f"{expected} or cmd_vx", remedy=remedy)
     if guesses:
         remedy = f"choose with --columns '{columns}', where _ skips a column"
         raise RecordingError(f"{path}", got=f"columns of more than one meaning: {unclear}", remedy=remedy)
@@ -102,7 +101,7 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
     used = [f"{name} = {of}" for name, of in zip(names, described, strict=True) if of != "_"]
     told = f"{path.name}: {', '.join(used)}, as its header says, in SI units where none is named"
     told += f"; unclear: {unclear}" if unclear else ""
-    told += f"; not used: {_some(unused)}" if unused else ""
+    told += f"; not used: {listed(unused)}" if unused else ""
     return Columns(columns, rate, f"{told}; to read it otherwise, change --columns '{columns}'")
 
 
@@ -201,8 +200,3 @@ def _described(one: Meaning) -> str:
         return "_"
     name = f"{one.role}.{one.channel}" if one.channel else one.role
     return f"{name}:{one.unit}" if one.unit else name
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    return f"{', '.join(names[:_MOST_LISTED])}{more}"

@@ -84,7 +84,7 @@ class BaseTruth:
     dead_time_yaw: float = _drawn("Transport delay in yaw.", "s", (0.0, 1.0))
     lag: float = _drawn("First-order response of the motor loop, without friction.", "s", (1e-3, 1.0))
     stamp_jitter: float = _drawn("Standard deviation of the driver's stamps.", "s", (0.0, 0.005))
-    wheel_radius: float = _drawn("Rolling radius common to the wheels.", "m", (0.02, 0.2))
+    wheel_radius: float = _drawn("Rolling radius common to the wheels.", "m", (0.02, 0.5))
     half_length: float = _drawn("Wheel axis to centre, along x.", "m", (0.05, 1.0))
     half_width: float = _drawn("Wheel centre to centre line.", "m", (0.05, 1.0))
     lateral_factor: float = _drawn("True sideways speed divided by the kinematic one.", "1", (0.8, 1.1))
@@ -128,7 +128,7 @@ class BaseTruth:
     roller_depth: float = _drawn(
         "Distance of the axis of the roller on the floor below the wheel axis; without effect on smooth wheels.",
         "m",
-        (0.0, 0.2),
+        (0.0, 0.5),
         "chosen: 6 rollers at 45 degrees that just clear each other in a wheel of 0.0475 m",
     )
     roller_phase: Four = _drawn(

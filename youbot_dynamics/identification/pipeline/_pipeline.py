@@ -10,7 +10,7 @@ import numpy as np
 
 from youbot_dynamics.arrays import excerpt
 from youbot_dynamics.control.tracker import TrackerSettings
-from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
+from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError, listed
 from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.comparison import PathComparison, RecordedPath
 from youbot_dynamics.identification.finding import StageResult
@@ -320,10 +320,8 @@ def _explained(problem: YoubotDynamicsError, extracted: Sequence[Extracted]) -> 
     problems = [*lost, *dict.fromkeys(warning for data in extracted for warning in data.warnings)]
     if not problems:
         return problem
-    more = f"; and {len(problems) - _MOST_LISTED} more" if len(problems) > _MOST_LISTED else ""
-    remedy = "; ".join(
-        part for part in (problem.remedy, f"also check: {'; '.join(problems[:_MOST_LISTED])}{more}") if part
-    )
+    also = f"also check: {listed(problems, '; ', _MOST_LISTED)}"
+    remedy = f"{problem.remedy}; {also}" if problem.remedy else also
     return type(problem)(problem.thing, got=problem.got, expected=problem.expected, remedy=remedy)
 
 

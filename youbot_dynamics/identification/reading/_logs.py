@@ -66,25 +66,21 @@ def read_log(path: Path, columns: Columns, robot: Robot) -> TextLog:
     known = _joints(robot)
     for role, joints in log.joints.items():
         if other := next((name for name in joints if name not in known), ""):
-            raise RecordingError(
-                f"--columns of {path}",
-                got=f"{role}.{other}",
-                expected=f"{role}.JOINT with JOINT of {', '.join(known)}",
-                remedy="name the joints as the robot does; NAME=HEADER reads a column of another name; or name another "
-                "robot with --robot-file",
+            expected = f"{role}.JOINT with JOINT of {', '.join(known)}"
+            remedy = (
+                "name the joints as the robot does; NAME=HEADER reads a column of another name; or name another robot "
             )
+            remedy += "with --robot-file"
+            raise RecordingError(f"--columns of {path}", got=f"{role}.{other}", expected=expected, remedy=remedy)
     efforts = dict(log.joints.get("effort", {}))
     motors = dict(zip(robot.driver.arm_joints, robot.arm.joints, strict=False))
     for name, current in log.joints.get("current", {}).items():
         motor = motors[name].motor if name in motors else None
         torque = motor.torque_constant * motor.gear_ratio if motor else math.nan
         if name not in efforts and not math.isfinite(torque):
-            raise RecordingError(
-                f"current of {name} in {path}",
-                got="no torque constant and gear ratio of its motor",
-                expected="both in a robot file, or efforts",
-                remedy=f"give the column as effort.{name}:K*Nm with the torque K at the joint for each ampere [N m/A], "
-                "torque constant times gear ratio; or leave it out with _",
-            )
+            got, expected = "no torque constant and gear ratio of its motor", "both in a robot file, or efforts"
+            remedy = f"give the column as effort.{name}:K*Nm with the torque K at the joint for each ampere [N m/A], "
+            remedy += "torque constant times gear ratio; or leave it out with _"
+            raise RecordingError(f"current of {name} in {path}", got=got, expected=expected, remedy=remedy)
         efforts.setdefault(name, read_only(torque * current))
     return replace(log, joints=MappingProxyType({**log.joints, "effort": efforts})) if efforts else log

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean
+from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean, listed
 from youbot_dynamics.identification.reading._logs import columns_of, read_log
 from youbot_dynamics.identification.reading._whose import of_known_joints
 from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording
@@ -118,7 +118,6 @@ _NOT_MEANT = {
 # Topics with the arm joints that are not measurements: commands, estimates, and values known only to a simulation.
 _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
-_MOST_LISTED = 8  # topics, or joints of one, in a message
 # Types that a chosen topic of a role may have, where they are more than those of a topic that is found.
 _CHOSEN = {"odom": (ODOMETRY, TWIST_STAMPED, TWIST), "ground_truth": (*POSE_TYPES, TRANSFORMS)}
 
@@ -126,12 +125,6 @@ _CHOSEN = {"odom": (ODOMETRY, TWIST_STAMPED, TWIST), "ground_truth": (*POSE_TYPE
 def _topics(recording: Recording, types: Collection[str]) -> list[str]:
     """Names of the topics of some types that have messages."""
     return [info.name for info in recording.topics.values() if info.type in types and info.count]
-
-
-def listed(names: Sequence[str]) -> str:
-    """Some names with commas, the first eight of many."""
-    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    return f"{', '.join(names[:_MOST_LISTED])}{more}"
 
 
 def named_topics(words: Sequence[str], roles: Collection[str]) -> dict[str, str]:
@@ -180,13 +173,10 @@ def chosen_topic(recording: Recording, role: str, name: str) -> str:
     if info is not None and info.type in types:
         return name
     option = f"--topic {role}={name}" if role else f"--pose-topic {name}"
-    there = _topics(recording, types)
-    raise RecordingError(
-        f"{option} in {recording.path}",
-        got=f"a topic of type {info.type}" if info is not None else "no such topic",
-        expected=f"one of {listed(there)}" if there else f"a topic of type {' or '.join(types)}, which it lacks",
-        remedy=did_you_mean(name, there) or ("correct the option" if there else "record such a topic"),
-    )
+    there, got = _topics(recording, types), f"a topic of type {info.type}" if info is not None else "no such topic"
+    expected = f"one of {listed(there)}" if there else f"a topic of type {' or '.join(types)}, which it lacks"
+    remedy = did_you_mean(name, there) or ("correct the option" if there else "record such a topic")
+    raise RecordingError(f"{option} in {recording.path}", got=got, expected=expected, remedy=remedy)
 
 
 def _called(topic: str, name: str) -> bool:
@@ -199,12 +189,8 @@ def _only(recording: Recording, what: str, topics: Sequence[str], role: str) -> 
     """The only topic for a role; a RecordingError if there are several robots in one bag."""
     if len(topics) == 1:
         return topics[0]
-    raise RecordingError(
-        f"{recording.path}",
-        got=f"several topics {what}: {', '.join(topics)}",
-        expected="one robot",
-        remedy=f"choose with --topic {role}={topics[0]}",
-    )
+    got, remedy = f"several topics {what}: {', '.join(topics)}", f"choose with --topic {role}={topics[0]}"
+    raise RecordingError(f"{recording.path}", got=got, expected="one robot", remedy=remedy)
 
 
 def find_odometry(recording: Recording, chosen: Mapping[str, str]) -> str | None:
@@ -236,14 +222,11 @@ def find_pose_topic(recording: Recording, chosen: Mapping[str, str], pose_topic:
         return candidates[0]
     trees = _topics(recording, (TRANSFORMS,))
     example = f"{trees[0]} if AMCL or SLAM ran" if trees and not candidates else (*candidates, "NAME")[0]
-    raise RecordingError(
-        f"{recording.path}",
-        got=f"several topics with poses: {', '.join(candidates)}"
-        if candidates
-        else "no topic with poses besides odometry",
-        expected="motion capture, tags, AMCL or ground truth, which do not come from the wheels",
-        remedy=f"choose with --pose-topic {example}",
-    )
+    several = f"several topics with poses: {', '.join(candidates)}"
+    got = several if candidates else "no topic with poses besides odometry"
+    expected = "motion capture, tags, AMCL or ground truth, which do not come from the wheels"
+    remedy = f"choose with --pose-topic {example}"
+    raise RecordingError(f"{recording.path}", got=got, expected=expected, remedy=remedy)
 
 
 def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str]) -> str:
@@ -259,12 +242,14 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
     for name in candidates:
         if name.rsplit("/", 1)[-1] != "wheel_commands" and _names(recording, name, joints):
             return name
-    raise RecordingError(
-        f"{recording.path}",
-        got=f"no states of {', '.join(joints)} ({_topics_text(recording, candidates)})",
-        expected="a topic driver/joint_states",
-        remedy="record it, name another one with --topic wheel_states=NAME, or this robot with --robot-file",
-    )
+    remedy = "record it, name another one with --topic wheel_states=NAME, or this robot with --robot-file"
+    raise _no_states(recording, joints, candidates, "a topic driver/joint_states", remedy)
+
+
+def joint_readings(recording: Recording) -> list[str]:
+    """Topics of joints that are measurements."""
+    topics = [topic for topic in _topics(recording, JOINT_TYPES) if not topic.endswith(_NO_READINGS)]
+    return [topic for topic in topics if not any(part in topic for part in _NO_READINGS_OF)]
 
 
 def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mapping[str, str]) -> str:
@@ -275,11 +260,7 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
     """
     if "arm_states" in chosen and (named := find_topic(recording, "arm_states", chosen)):
         return named
-    readings = [
-        topic
-        for topic in _topics(recording, JOINT_TYPES)
-        if not (topic.endswith(_NO_READINGS) or any(part in topic for part in _NO_READINGS_OF))
-    ]
+    readings = joint_readings(recording)
     candidates = [topic for topic in readings if _names(recording, topic, joints)]
     candidates = candidates or [topic for topic in readings if recorded_joints(recording, topic, joints)]
     candidates = candidates or [topic for topic in readings if not recording.joint_names(topic)]  # all broken: told why
@@ -289,20 +270,22 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
             return _only(recording, "with the states of the arm", topics, "arm_states")
     if candidates:
         return candidates[0]
-    raise RecordingError(
-        f"{recording.path}",
-        got=f"no states of {', '.join(joints)} ({_topics_text(recording, readings)})",
-        expected="a topic driver/joint_states with messages of the arm",
-        remedy="record it, name another one with --topic arm_states=NAME, or this robot with --robot-file",
-    )
+    expected = "a topic driver/joint_states with messages of the arm"
+    remedy = "record it, name another one with --topic arm_states=NAME, or this robot with --robot-file"
+    raise _no_states(recording, joints, readings, expected, remedy)
+
+
+def _no_states(
+    recording: Recording, joints: Sequence[str], topics: Sequence[str], expected: str, remedy: str
+) -> RecordingError:
+    got = f"no states of {', '.join(joints)} ({_topics_text(recording, topics)})"
+    return RecordingError(f"{recording.path}", got=got, expected=expected, remedy=remedy)
 
 
 def _topics_text(recording: Recording, candidates: Sequence[str]) -> str:
     """Topics of the type with their joints, else topics of any type with messages; of many the first eight."""
     if candidates:
-        shown = "; ".join(_with_joints(recording, name) for name in candidates[:_MOST_LISTED])
-        more = f"; and {len(candidates) - _MOST_LISTED} more" if len(candidates) > _MOST_LISTED else ""
-        return f"JointState topics: {shown}{more}"
+        return f"JointState topics: {listed([_with_joints(recording, name) for name in candidates], '; ')}"
     heard = [info.name for info in recording.topics.values() if info.count > 0]
     return f"no JointState topic; topics: {listed(heard)}" if heard else "no messages at all"
 
@@ -472,11 +455,8 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
         raise RecordingError(str(path), got=str(problem.strerror), expected="a recording that can be read") from None
     opened = Opened(path, number, options, recording=recording)
     if opened.robot_id and opened.robot_id != robot.robot_id:
-        raise ParameterError(
-            f"recording {path}",
-            got=f"robot '{opened.robot_id}'",
-            expected=f"robot '{robot.robot_id}'",
-            remedy="name its robot with --robot-file (without it: the default one), or its own with --params-file",
-        )
+        got, expected = f"robot '{opened.robot_id}'", f"robot '{robot.robot_id}'"
+        remedy = "name its robot with --robot-file (without it: the default one), or its own with --params-file"
+        raise ParameterError(f"recording {path}", got=got, expected=expected, remedy=remedy)
     known = of_known_joints(recording, robot)
     return replace(opened, unknown=not (known or opened.robot_id))

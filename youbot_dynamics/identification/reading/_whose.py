@@ -29,12 +29,9 @@ def of_known_joints(recording: Recording, robot: Robot) -> bool:
     found = _joints(recording, wheels)
     some = found & {*wheels}
     if some and len(some) < len(wheels) <= len(found) and not (robot.is_youbot or found & arm):
-        raise RecordingError(
-            f"joints of {recording.path}",
-            got=", ".join(sorted(found)[:_MOST_LISTED]),
-            expected=f"{', '.join(wheels)}, the wheels of robot '{robot.robot_id}'",
-            remedy=_REMEDY,
-        )
+        thing, got = f"joints of {recording.path}", ", ".join(sorted(found)[:_MOST_LISTED])
+        expected = f"{', '.join(wheels)}, the wheels of robot '{robot.robot_id}'"
+        raise RecordingError(thing, got=got, expected=expected, remedy=_REMEDY)
     return bool(found & {*wheels, *arm})
 
 

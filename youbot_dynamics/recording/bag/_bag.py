@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.errors import RecordingError, listed
 from youbot_dynamics.files import open_file, read_text
 from youbot_dynamics.recording import message_types, series
 from youbot_dynamics.recording.bag import _decode
@@ -54,7 +54,6 @@ POSE_TYPES = (
 Decoded = TypeVar("Decoded")
 
 _NANOSECONDS = 1_000_000_000
-_MOST_LISTED = 8  # topics in an error message
 
 
 def open_bag(path: Path | str) -> Recording:
@@ -154,12 +153,9 @@ class Recording:
                 got, remedy = f"{rejected} messages with fewer or more values than names", "mend the driver"
                 expected = "a position, velocity and effort of each joint, or none of one kind"
                 raise RecordingError(thing, got=got, expected=expected, remedy=remedy)
-            raise RecordingError(
-                thing,
-                got=f"joints {', '.join(seen) or 'without names'}",
-                expected=f"messages that name {', '.join(missing)}",
-                remedy="give the joint names of this robot, by its --robot-file, or another topic",
-            )
+            got, expected = f"joints {', '.join(seen) or 'without names'}", f"messages that name {', '.join(missing)}"
+            remedy = "give the joint names of this robot, by its --robot-file, or another topic"
+            raise RecordingError(thing, got=got, expected=expected, remedy=remedy)
         received = np.concatenate([layout.received for layout in chosen])
         stamp = np.concatenate([layout.stamp for layout in chosen])
         rows = _decode.rows_in_order(received, stamp)
@@ -212,12 +208,8 @@ class Recording:
         else:
             bodies, received, stamp, pose = self._columns(topic, POSE_TYPES, _decode.pose_columns)
         if len(bodies) > 1:
-            raise RecordingError(
-                thing,
-                got=f"transforms of {', '.join(sorted(bodies))}",
-                expected="transforms of one body",
-                remedy="record the topic of the robot alone",
-            )
+            got, remedy = f"transforms of {', '.join(sorted(bodies))}", "record the topic of the robot alone"
+            raise RecordingError(thing, got=got, expected="transforms of one body", remedy=remedy)
         rows = _decode.rows_in_order(received, stamp, np.all(np.isfinite(pose), axis=1))
         return series.PoseSeries(
             topic,
@@ -250,13 +242,9 @@ class Recording:
             alike = [name for name, info in topics.items() if info.type in expected]
             near = difflib.get_close_matches(topic, alike, n=3, cutoff=0.5)
             names = near + [name for name in alike if name not in near]
-            more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-            raise RecordingError(
-                thing,
-                got="no such topic",
-                expected=f"one of {', '.join(names[:_MOST_LISTED])}{more}" if names else " or ".join(expected),
-                remedy="name one of the topics" if names else "record it again",
-            )
+            wanted = f"one of {listed(names)}" if names else " or ".join(expected)
+            remedy = "name one of the topics" if names else "record it again"
+            raise RecordingError(thing, got="no such topic", expected=wanted, remedy=remedy)
         info = topics[topic]
         if info.type not in expected:
             wanted = " or ".join(expected)
@@ -339,16 +327,13 @@ def data_files(path: Path) -> list[Path]:
     listing = path / "metadata.yaml"
     if listing.exists():
         # A repaired copy beside the original would otherwise be read as a second part.
-        listed = read_text(listing, RecordingError, str(listing), "a bag's metadata in YAML", LARGEST_METADATA)
-        files = [file for file in files if file.name in listed] or files
+        named = read_text(listing, RecordingError, str(listing), "a bag's metadata in YAML", LARGEST_METADATA)
+        files = [file for file in files if file.name in named] or files
     elif not files:
         inside = sorted(entry.name for entry in path.iterdir())
-        raise RecordingError(
-            str(path),
-            got=f"a folder without a bag, with {', '.join(inside[:5])}" if inside else "an empty folder",
-            expected=_EXPECTED,
-            remedy="name the folder or file of one recording",
-        )
+        got = f"a folder without a bag, with {', '.join(inside[:5])}" if inside else "an empty folder"
+        remedy = "name the folder or file of one recording"
+        raise RecordingError(str(path), got=got, expected=_EXPECTED, remedy=remedy)
     return sorted(files, key=lambda file: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", file.name)])
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.errors import RecordingError, listed
 from youbot_dynamics.recording.bag._decode import IntArray, Links
 
 _LEAST = 1e-4  # [m] or [rad] by which a correction differs from the last one; less is rounding
-_MOST_LISTED = 8
 _WANTED = "one localisation: map -> odom and odom -> base, where the name of the middle frame contains odom"
 
 
@@ -66,9 +65,8 @@ def _localisation(links: Links, thing: str) -> tuple[tuple[str, str], tuple[str,
     if len(found) == 1:
         return found[0]
     shown = [" -> ".join(link) for link in sorted(links, key=lambda link: not any(map(_is_odometry, link)))]
-    more = f" and {len(shown) - _MOST_LISTED} more" if len(shown) > _MOST_LISTED else ""
     remedy = "record while AMCL or SLAM runs, or name a topic with poses of one robot"
-    got = f"transforms {', '.join(shown[:_MOST_LISTED])}{more}" if shown else "no transforms"
+    got = f"transforms {listed(shown)}" if shown else "no transforms"
     raise RecordingError(thing, got=got, expected=_WANTED, remedy=remedy)
 
 
