@@ -18,6 +18,7 @@ ALLOWED_SKIP_REASONS = (
     "argcomplete",
     "casadi",
     "chromium",
+    "colcon",
     "data folder",
     "drake",
     "launch_ros",

@@ -15,7 +15,7 @@ from replay_logs import write_log
 
 import youbot_dynamics as yd
 from youbot_dynamics.bringup_plan import BringupOptions, left_out, plan
-from youbot_dynamics.estimation.driver_check import OK, JointsHeard, OdometryHeard, Times, gyro_heard, judge_driver
+from youbot_dynamics.estimation.driver_check import JointsHeard, OdometryHeard, Times, Verdict, gyro_heard, judge_driver
 from youbot_dynamics.resources import config_path, robot_path
 
 SHIPPED = sorted(path.stem for path in config_path("robots/rosbot_xl.yaml").parent.glob("*.yaml"))
@@ -89,5 +89,5 @@ def test_a_driver_is_judged_by_the_rate_of_its_robot_and_in_its_own_words(rate: 
     arm = JointsHeard(driver.arm_joints, Times(*(np.zeros(0),) * 3), nothing, nothing, nothing)
     odometry = OdometryHeard(times, np.tile([0.5, 0.1, 0.3], (count, 1)))
     findings = judge_driver(wheels, arm, odometry, gyro_heard([]), [driver.wheel_joints], driver)
-    assert (findings[0].verdict == OK) == (rate == driver.rate)
+    assert (findings[0].verdict is Verdict.OK) == (rate == driver.rate)
     assert foreign_words(" ".join(f"{finding.text} {finding.remedy}" for finding in findings)) == []

@@ -12,7 +12,7 @@ from ros_processes import Observer, Processes, end  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import SetBool  # noqa: E402
 
-from youbot_dynamics.estimation.driver_check import ERROR, OK, WARNING, DriverFinding
+from youbot_dynamics.estimation.driver_check import DriverFinding, Verdict
 from youbot_dynamics.nodes._topic_graph import (  # noqa: E402
     EVIDENCE,
     STAMPED,
@@ -27,6 +27,7 @@ from youbot_dynamics.nodes._topic_graph import (  # noqa: E402
 )
 
 TWIST = "geometry_msgs/msg/Twist"
+OK, WARNING, _, ERROR = Verdict
 
 
 def graph(subscribers: tuple[str, ...], **publishers: tuple[str, ...]) -> dict[str, TopicEndpoints]:

@@ -9,11 +9,11 @@ from rich.table import Table
 
 from youbot_dynamics.commands._terminal import announce, table_console
 from youbot_dynamics.errors import ParameterError, printable
-from youbot_dynamics.estimation.driver_check import ERROR, NOT_TOLD, OK, WARNING, DriverFinding, worst
+from youbot_dynamics.estimation.driver_check import DriverFinding, Verdict, worst
 
 SHORTEST, LONGEST = 2.0, 120.0  # [s]; 2 s are 100 messages at 50 Hz
-_COLOURS = {OK: "green", WARNING: "yellow", ERROR: "red", NOT_TOLD: "cyan"}
-_CODES = {OK: 0, WARNING: 0, ERROR: 1, NOT_TOLD: 3}
+_COLOURS = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.ERROR: "red", Verdict.NOT_TOLD: "cyan"}
+_CODES = {Verdict.OK: 0, Verdict.WARNING: 0, Verdict.ERROR: 1, Verdict.NOT_TOLD: 3}
 
 
 def check_driver_command(duration: float, as_json: bool, ros_arguments: Sequence[str]) -> int:
@@ -33,10 +33,10 @@ def check_driver_command(duration: float, as_json: bool, ros_arguments: Sequence
         return 1
     if as_json:
         document = [
-            {"item": f.item, "verdict": f.verdict, "text": f.text, "remedy": f.remedy, "values": dict(f.values)}
+            {"item": f.item, "verdict": f.verdict.value, "text": f.text, "remedy": f.remedy, "values": dict(f.values)}
             for f in findings
         ]
-        print(json.dumps({"verdict": worst(findings), "findings": document}, indent=2))
+        print(json.dumps({"verdict": worst(findings).value, "findings": document}, indent=2))
     else:
         _print_table(findings)
     return _CODES[worst(findings)]
@@ -48,11 +48,11 @@ def _print_table(findings: Sequence[DriverFinding]) -> None:
     for column in ("item", "verdict", "seen", "what to do"):
         table.add_column(column)
     for finding in findings:
-        verdict = f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]"
+        verdict = f"[{_COLOURS[finding.verdict]}]{finding.verdict.value}[/]"
         table.add_row(finding.item, verdict, _plain(finding.text), _plain(finding.remedy))
     console.print(table)
-    counts = {v: sum(f.verdict == v for f in findings) for v in _COLOURS}
-    console.print(", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n), highlight=False)
+    counts = {v: sum(f.verdict is v for f in findings) for v in _COLOURS}
+    console.print(", ".join(f"{n} {verdict.value}" for verdict, n in counts.items() if n), highlight=False)
 
 
 def _plain(text: str) -> str:

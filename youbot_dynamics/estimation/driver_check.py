@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,14 @@ from numpy.typing import NDArray
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.robot import Driver, doubled
 
-OK, WARNING, ERROR, NOT_TOLD = "ok", "warning", "error", "not checked"
+
+class Verdict(Enum):
+    """Verdict on one item, in ascending weight; the values are the words for it."""
+
+    OK = "ok"
+    WARNING = "warning"
+    NOT_TOLD = "not checked"
+    ERROR = "error"
 
 
 @dataclass(frozen=True)
@@ -23,16 +31,15 @@ class DriverFinding:
     """One item of the check."""
 
     item: str  # what was checked
-    verdict: str  # OK, WARNING, ERROR or NOT_TOLD
+    verdict: Verdict
     text: str  # what was observed
     remedy: str = ""  # what to do next; empty if nothing is needed
     values: Mapping[str, float] = field(default_factory=dict)  # related figures, by name with unit
 
 
-def worst(findings: Iterable[DriverFinding]) -> str:
+def worst(findings: Iterable[DriverFinding]) -> Verdict:
     """Overall verdict: errors first, then items that could not be checked, then warnings."""
-    seen = {finding.verdict for finding in findings}
-    return next((verdict for verdict in (ERROR, NOT_TOLD, WARNING) if verdict in seen), OK)
+    return max((finding.verdict for finding in findings), key=list(Verdict).index, default=Verdict.OK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,16 +127,16 @@ _GYRO_ALIKE = 0.5  # difference of a gyro's turn from that of the wheels, over t
 _DEGREES = (40.0, 80.0)  # ratio of a gyro in degrees per second, which slip may change
 _OTHER_AXIS = 0.05  # ratio below which a gyro does not see turns about the vertical
 _MOVED = (0.02, 0.02, 0.05)  # [m/s, m/s, rad/s] smallest root mean square of a twist for a comparison
+_STOP_NODE = "find the node that publishes such values, and correct or stop it"  # remedy
 
 
 def judge_rate(item: str, times: Times, expected: float, needed: bool = True) -> DriverFinding:
     """Check that messages come at the expected rate [Hz]; `needed` marks messages that everything depends on."""
     if times.count < 2:
-        verdict = ERROR if needed else NOT_TOLD
+        verdict = Verdict.ERROR if needed else Verdict.NOT_TOLD
         remedy = "start the driver, its joint_states and odom remapped under driver/"
-        return DriverFinding(
-            item, verdict, "no messages", remedy if needed else f"{remedy}; ignore this if the robot has none"
-        )
+        remedy += "" if needed else "; ignore this if the robot has none"
+        return DriverFinding(item, verdict, "no messages", remedy)
     rate, gaps = times.rate(), np.diff(times.arrived)
     longest = _GAP / expected
     late = int(np.count_nonzero(gaps > longest))
@@ -139,14 +146,13 @@ def judge_rate(item: str, times: Times, expected: float, needed: bool = True) ->
         slow = "does the driver's loop also read a gripper, which slows it?"
         cause = slow if rate < expected else "do two drivers publish on one topic?"
         remedy = f"{cause} Otherwise set the rate in the driver, or robot.driver.rate to what the driver has"
-        return DriverFinding(item, WARNING, f"{text}, {expected:g} expected", remedy, values)
+        return DriverFinding(item, Verdict.WARNING, f"{text}, {expected:g} expected", remedy, values)
     if late:
         many = "gap" if late == 1 else "gaps"
         text = f"{text}, but {late} {many} of more than {longest:g} s, the longest {gaps.max():.2f} s"
-        return DriverFinding(
-            item, WARNING, text, "load of the robot's PC, or a radio link: run the nodes on the same computer", values
-        )
-    return DriverFinding(item, OK, text, "", values)
+        remedy = "load of the robot's PC, or a radio link: run the nodes on the same computer"
+        return DriverFinding(item, Verdict.WARNING, text, remedy, values)
+    return DriverFinding(item, Verdict.OK, text, "", values)
 
 
 def _jumps(times: Times) -> int:
@@ -170,9 +176,10 @@ def judge_clock(item: str, times: Times) -> DriverFinding:
     steps between stamps, over sqrt(2), because each step has the jitter of two stamps.
     """
     if times.count < _PAIRS:
-        return DriverFinding(item, NOT_TOLD, "too few messages")
+        return DriverFinding(item, Verdict.NOT_TOLD, "too few messages")
     if not np.all(times.stamp > 0.0):
-        return DriverFinding(item, ERROR, "messages without a stamp", "delays and odometry need the driver's stamps")
+        remedy = "delays and odometry need the driver's stamps"
+        return DriverFinding(item, Verdict.ERROR, "messages without a stamp", remedy)
     offset = float(np.median(times.received - times.stamp))
     steps = np.diff(times.stamp)
     jitter = 1.4826 * float(np.median(np.abs(steps - np.median(steps)))) / np.sqrt(2.0)
@@ -181,28 +188,22 @@ def judge_clock(item: str, times: Times) -> DriverFinding:
     values = {"offset_s": offset, "jitter_s": jitter, "jumps": float(jumps), "equal_stamps": twice}
     synchronise = "synchronise the clocks of both machines with chrony or ntp, and check again"
     if jumps:
-        return DriverFinding(
-            item,
-            ERROR,
-            f"the stamps jumped: {jumps} of {len(steps)} steps",
-            "stop the program that sets the clock",
-            values,
-        )
+        text = f"the stamps jumped: {jumps} of {len(steps)} steps"
+        return DriverFinding(item, Verdict.ERROR, text, "stop the program that sets the clock", values)
     if abs(offset) > _OTHER_CLOCK:
         text = f"stamps of another clock: {abs(offset):.3g} s {'behind' if offset > 0.0 else 'ahead of'} this machine's"
-        return DriverFinding(item, ERROR, text, f"{synchronise}; or use_sim_time", values)
+        return DriverFinding(item, Verdict.ERROR, text, f"{synchronise}; or use_sim_time", values)
     if offset > _CLOCK_OFF or offset < -_EARLY:
         text = f"stamps {abs(offset):.3f} s {'behind' if offset > 0.0 else 'ahead of'} this machine's clock"
-        return DriverFinding(item, WARNING, text, synchronise, values)
+        return DriverFinding(item, Verdict.WARNING, text, synchronise, values)
     if twice > 0.1:
         text = f"{100.0 * twice:.0f} % of the messages have the stamp of the previous one"
-        return DriverFinding(item, WARNING, text, "two publishers on one topic?", values)
+        return DriverFinding(item, Verdict.WARNING, text, "two publishers on one topic?", values)
     if jitter > _JITTER:
         remedy = "set robot.driver.stamp_jitter to it; delays are less precise"
-        return DriverFinding(item, WARNING, f"stamps jitter by {1e3 * jitter:.1f} ms", remedy, values)
-    return DriverFinding(
-        item, OK, f"{1e3 * offset:.1f} ms from stamp to reception, jitter {1e3 * jitter:.2f} ms", "", values
-    )
+        return DriverFinding(item, Verdict.WARNING, f"stamps jitter by {1e3 * jitter:.1f} ms", remedy, values)
+    text = f"{1e3 * offset:.1f} ms from stamp to reception, jitter {1e3 * jitter:.2f} ms"
+    return DriverFinding(item, Verdict.OK, text, "", values)
 
 
 def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
@@ -214,14 +215,15 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
     """
     item = "signs of the wheels"
     if wheels.times.count < _PAIRS:
-        return DriverFinding(item, NOT_TOLD, "no wheel states")
+        return DriverFinding(item, Verdict.NOT_TOLD, "no wheel states")
     unreadable = _named(wheels.joints, _unreadable(wheels.position) | _unreadable(wheels.velocity))
     if unreadable:
         text = f"{unreadable}: NaN, infinite or missing in some messages, in position or velocity"
-        return DriverFinding(item, ERROR, text, "find the node that publishes such values, and correct or stop it")
+        return DriverFinding(item, Verdict.ERROR, text, _STOP_NODE)
     if np.all(np.isnan(wheels.velocity)):
         text = "the driver sends no velocities: they are taken from the positions"
-        return DriverFinding(item, NOT_TOLD, text, "look at the robot: joint_states rise where a wheel rolls forward")
+        remedy = "look at the robot: joint_states rise where a wheel rolls forward"
+        return DriverFinding(item, Verdict.NOT_TOLD, text, remedy)
     slopes = _slopes(wheels, _QUANTA * driver.velocity_quantum, _GAP / driver.rate)
     expected = np.array(driver.position_sign) * np.array(driver.velocity_sign)
     agreement = slopes * expected
@@ -230,16 +232,16 @@ def judge_signs(wheels: JointsHeard, driver: Driver) -> DriverFinding:
     if wrong:
         remedy = "correct robot.driver.position_sign or robot.driver.velocity_sign in a params_file"
         text = f"position and velocity of {wrong} contradict the configured signs"
-        return DriverFinding(item, ERROR, text, f"{remedy}: forward is positive in our signs", values)
+        return DriverFinding(item, Verdict.ERROR, text, f"{remedy}: forward is positive in our signs", values)
     still = _named(wheels.joints, np.isnan(agreement))
     if still:
         text = f"not checked for {still}: stood still"
-        return DriverFinding(item, NOT_TOLD, text, "turn the wheel by hand or drive, and check again", values)
+        return DriverFinding(item, Verdict.NOT_TOLD, text, "turn the wheel by hand or drive, and check again", values)
     odd = _named(wheels.joints, np.abs(agreement - 1.0) > _SCALE)
     if odd:
         text = f"position of {odd} does not change at the reported speed"
-        return DriverFinding(item, WARNING, text, "gear ratio or ticks in the driver's configuration", values)
-    return DriverFinding(item, OK, "positions move as the velocities and the configured signs say", "", values)
+        return DriverFinding(item, Verdict.WARNING, text, "gear ratio or ticks in the driver's configuration", values)
+    return DriverFinding(item, Verdict.OK, "positions move as the velocities and the configured signs say", "", values)
 
 
 def _unreadable(values: Vector) -> NDArray[np.bool_]:
@@ -275,10 +277,10 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
     """
     item = "wheels against the driver's odometry"
     if odometry.times.count < _PAIRS or wheels.times.count < _PAIRS or not np.isfinite(wheels.velocity).all():
-        return DriverFinding(item, NOT_TOLD, "no odometry of the driver, or no velocities")
+        return DriverFinding(item, Verdict.NOT_TOLD, "no odometry of the driver, or no velocities")
     if not np.isfinite(odometry.twist).all():
         text = "the driver's odometry has twists with NaN or infinite values"
-        return DriverFinding(item, ERROR, text, "find the node that publishes such values, and correct or stop it")
+        return DriverFinding(item, Verdict.ERROR, text, _STOP_NODE)
     speeds = wheels.velocity * np.array(driver.velocity_sign)
     ours = speeds @ driver.mecanum().forward_matrix.T
     reported = np.column_stack(
@@ -287,22 +289,21 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
     moved = np.sqrt(np.mean(ours**2, axis=0)) > _MOVED
     names = ("vx", "vy", "wz")
     if not moved.any():
-        return DriverFinding(
-            item, NOT_TOLD, "the base stood still", "turn the wheels by hand or drive, and check again"
-        )
+        remedy = "turn the wheels by hand or drive, and check again"
+        return DriverFinding(item, Verdict.NOT_TOLD, "the base stood still", remedy)
     if not reported.any():
-        return DriverFinding(item, NOT_TOLD, "the driver's odometry carries no twist")
+        return DriverFinding(item, Verdict.NOT_TOLD, "the driver's odometry carries no twist")
     ratios = np.sum(reported * ours, axis=0)[moved] / np.sum(ours**2, axis=0)[moved]
     seen = [name for name, moves in zip(names, moved, strict=True) if moves]
     values = {f"ratio_{name}": float(c) for name, c in zip(seen, ratios, strict=True)}
     shown = ", ".join(f"{name} {c:.2f}" for name, c in zip(seen, ratios, strict=True))
     if np.any(ratios < 0.5):
         remedy = "check robot.driver.velocity_sign and the order of robot.driver.wheel_joints: FL, FR, BL, BR"
-        return DriverFinding(item, ERROR, f"they contradict each other: ratios {shown}", remedy, values)
+        return DriverFinding(item, Verdict.ERROR, f"they contradict each other: ratios {shown}", remedy, values)
     if np.any(np.abs(ratios - 1.0) > _ODOMETRY_SCALE):
         remedy = "give the wheel radius and the lengths in robot.driver the values of the driver's configuration"
-        return DriverFinding(item, WARNING, f"another scale: ratios {shown}", remedy, values)
-    return DriverFinding(item, OK, f"one motion: ratios {shown}", "", values)
+        return DriverFinding(item, Verdict.WARNING, f"another scale: ratios {shown}", remedy, values)
+    return DriverFinding(item, Verdict.OK, f"one motion: ratios {shown}", "", values)
 
 
 def judge_gyro(wheels: JointsHeard, gyro: GyroHeard, driver: Driver) -> DriverFinding:
@@ -313,20 +314,20 @@ def judge_gyro(wheels: JointsHeard, gyro: GyroHeard, driver: Driver) -> DriverFi
     """
     item = "gyro against the wheels"
     if gyro.times.count < _PAIRS:
-        return DriverFinding(item, OK, "no messages on imu: odometry uses the wheels alone")
+        return DriverFinding(item, Verdict.OK, "no messages on imu: odometry uses the wheels alone")
     if not np.isfinite(gyro.rate).all():
         text = "rates with NaN or infinite values"
-        return DriverFinding(item, ERROR, text, "find the node that publishes such values, and correct or stop it")
+        return DriverFinding(item, Verdict.ERROR, text, _STOP_NODE)
     if wheels.times.count < _PAIRS or not np.isfinite(wheels.velocity).all():
-        return DriverFinding(item, NOT_TOLD, "no velocities of the wheels")
+        return DriverFinding(item, Verdict.NOT_TOLD, "no velocities of the wheels")
     turned = wheels.velocity * np.array(driver.velocity_sign) @ driver.mecanum().forward_matrix[2]
     if np.std(turned) <= _MOVED[2]:
-        return DriverFinding(item, NOT_TOLD, "the base did not turn", "turn the base, and check again")
+        return DriverFinding(item, Verdict.NOT_TOLD, "the base did not turn", "turn the base, and check again")
     rates = np.interp(wheels.times.stamp, gyro.times.stamp, gyro.rate)
     ratio = float(np.cov(turned, rates)[0, 1] / np.var(turned, ddof=1))
     values = {"ratio": ratio}
     if abs(ratio - 1.0) <= _GYRO_ALIKE:
-        return DriverFinding(item, OK, f"it turns as the wheels do: ratio {ratio:.2f}", "", values)
+        return DriverFinding(item, Verdict.OK, f"it turns as the wheels do: ratio {ratio:.2f}", "", values)
     if abs(ratio) < _OTHER_AXIS:
         remedy = "publish the rate about the vertical in angular_velocity.z: is the unit mounted on its side?"
     elif _DEGREES[0] < abs(ratio) < _DEGREES[1]:
@@ -336,35 +337,35 @@ def judge_gyro(wheels: JointsHeard, gyro: GyroHeard, driver: Driver) -> DriverFi
     else:
         remedy = "correct the scale of the gyro, and check the radius and positions of the wheels"
     text = f"its turn is {ratio:.2f} times that of the wheels; odometry leaves it out"
-    return DriverFinding(item, ERROR, text, remedy, values)
+    return DriverFinding(item, Verdict.ERROR, text, remedy, values)
 
 
 def judge_wheel_effort(wheels: JointsHeard) -> DriverFinding:
     """Report what the wheel efforts, or their absence, mean for identification."""
     item = "efforts of the wheels"
     if wheels.times.count == 0:
-        return DriverFinding(item, NOT_TOLD, "no wheel states")
+        return DriverFinding(item, Verdict.NOT_TOLD, "no wheel states")
     if np.all(np.isnan(wheels.effort)):
         text = "none, as usual: without them only friction over mass is identified, from coasting with the motors off"
-        return DriverFinding(item, OK, text)
+        return DriverFinding(item, Verdict.OK, text)
     if not np.any(np.nan_to_num(wheels.effort)):
         text = "all zero: the driver does not measure them, or the motors are off"
-        return DriverFinding(item, WARNING, text, "switch the motors on, drive, and check again")
-    return DriverFinding(item, OK, "available: friction of the wheels can be identified")
+        return DriverFinding(item, Verdict.WARNING, text, "switch the motors on, drive, and check again")
+    return DriverFinding(item, Verdict.OK, "available: friction of the wheels can be identified")
 
 
 def judge_arm_effort(arm: JointsHeard) -> DriverFinding:
     """Report what the arm efforts, or their absence, mean for arm_ekf and identification."""
     item = "efforts of the arm"
     if arm.times.count == 0:
-        return DriverFinding(item, NOT_TOLD, "no states of the arm")
+        return DriverFinding(item, Verdict.NOT_TOLD, "no states of the arm")
     if np.all(np.isnan(arm.effort)):
         text = "none: without them no friction, payload or motor heat of the arm"
-        return DriverFinding(item, WARNING, text, "use a driver that fills the effort of arm_1/joint_states")
+        return DriverFinding(item, Verdict.WARNING, text, "use a driver that fills the effort of arm_1/joint_states")
     if not np.any(np.nan_to_num(arm.effort)):
         text = "all zero: the motors of the arm are off, or it rests on its end stops"
-        return DriverFinding(item, WARNING, text, "call arm_1/switchOnMotors, raise the arm, and check again")
-    return DriverFinding(item, OK, "available: friction, payload and motor heat of the arm can be estimated")
+        return DriverFinding(item, Verdict.WARNING, text, "call arm_1/switchOnMotors, raise the arm, and check again")
+    return DriverFinding(item, Verdict.OK, "available: friction, payload and motor heat of the arm can be estimated")
 
 
 def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> DriverFinding:
@@ -376,20 +377,20 @@ def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> Dr
     twice = sorted({name for names in heard for name in doubled(names)})
     if twice:
         text = f"{', '.join(twice)} named twice in one message, which is refused"
-        return DriverFinding(
-            item, ERROR, text, "check for two drivers on one topic, or a node that merges joint states wrongly"
-        )
+        remedy = "check for two drivers on one topic, or a node that merges joint states wrongly"
+        return DriverFinding(item, Verdict.ERROR, text, remedy)
     if not seen:
-        return DriverFinding(item, NOT_TOLD, "no joint states")
+        return DriverFinding(item, Verdict.NOT_TOLD, "no joint states")
     wanted = (*driver.wheel_joints, *(driver.arm_joints if arm else ()))
     missing = [name for name in wanted if name not in seen]
     if not missing:
         wanted_in = "robot.driver.wheel_joints" + (" and robot.driver.arm_joints" if arm else "")
-        return DriverFinding(item, OK, f"as in {wanted_in}")
+        return DriverFinding(item, Verdict.OK, f"as in {wanted_in}")
     text = f"no messages on {', '.join(missing)}; received {', '.join(seen)}"
     joints = "robot.driver.wheel_joints (FL, FR, BL, BR)" + (" and robot.driver.arm_joints" if arm else "")
     remedy = f"set {joints} to the driver's names"
-    return DriverFinding(item, ERROR if set(missing) & set(driver.wheel_joints) else WARNING, text, remedy)
+    verdict = Verdict.ERROR if set(missing) & set(driver.wheel_joints) else Verdict.WARNING
+    return DriverFinding(item, verdict, text, remedy)
 
 
 def _named(joints: Sequence[str], chosen: NDArray[np.bool_]) -> str:

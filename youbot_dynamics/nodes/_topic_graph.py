@@ -21,7 +21,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from youbot_dynamics.estimation.driver_check import ERROR, OK, WARNING, DriverFinding
+from youbot_dynamics.estimation.driver_check import DriverFinding, Verdict
 from youbot_dynamics.nodes.local_socket import occupied
 
 DISCOVERY = 1.0  # [s] for which a new node looks for rivals before it publishes
@@ -210,7 +210,7 @@ def judge_graph(
 
 def _finding(item: str, problem: tuple[str, str] | tuple[()], text: str) -> DriverFinding:
     """Finding of a problem with its remedy, or of what is right where there is none."""
-    return DriverFinding(item, ERROR, *problem) if problem else DriverFinding(item, OK, text)
+    return DriverFinding(item, Verdict.ERROR, *problem) if problem else DriverFinding(item, Verdict.OK, text)
 
 
 def _judge_operator(ends: Mapping[str, TopicEndpoints]) -> DriverFinding:
@@ -223,7 +223,7 @@ def _judge_twist(topic: TopicEndpoints) -> DriverFinding:
     item = "twist of the operator"
     read = {end.kind for end in topic.subscriptions if end.node.rsplit("/", 1)[-1] == "base_controller"}
     if not read:
-        return DriverFinding(item, OK, "base_controller does not run: nothing to compare")
+        return DriverFinding(item, Verdict.OK, "base_controller does not run: nothing to compare")
     senders = _listed(topic.publisher_nodes()) or "no publisher yet"
     text = f"{min(read).rsplit('/', 1)[-1]}, as it is sent by {senders}"
     return _finding(item, _other_type(topic, STAMPED in read), text)
@@ -237,13 +237,14 @@ def _judge_commands(ends: Mapping[str, TopicEndpoints], drivers: frozenset[str],
     if not subscriptions:
         others = _listed(set().union(*(ends[name].subscriber_nodes() for name in COMMANDS)))
         text = f"no driver listens on {topic}" + (f", only {others}" if others else "")
-        return DriverFinding(item, ERROR, text, "start the driver with the remapping -r cmd_vel:=driver/cmd_vel")
+        remedy = "start the driver with the remapping -r cmd_vel:=driver/cmd_vel"
+        return DriverFinding(item, Verdict.ERROR, text, remedy)
     sent, other = ("TwistStamped", "Twist") if stamped else ("Twist", "TwistStamped")
     if any(end.kind.rsplit("/", 1)[-1] == other for end in subscriptions):
         text = f"the driver takes {other} on {topic}, and base_controller sends {sent}"
         remedy = f"set robot.driver.stamped_twist to {str(not stamped).lower()} in the robot file"
-        return DriverFinding(item, ERROR, text, f"start a driver, or a relay, that takes {sent}, or {remedy}")
-    return DriverFinding(item, OK, f"taken by {_listed({end.node for end in subscriptions})}")
+        return DriverFinding(item, Verdict.ERROR, text, f"start a driver, or a relay, that takes {sent}, or {remedy}")
+    return DriverFinding(item, Verdict.OK, f"taken by {_listed({end.node for end in subscriptions})}")
 
 
 def _judge_joint_states(ends: Mapping[str, TopicEndpoints], drivers: frozenset[str]) -> DriverFinding:
@@ -255,15 +256,14 @@ def _judge_joint_states(ends: Mapping[str, TopicEndpoints], drivers: frozenset[s
         both = unmapped & corrected and len(corrected) > 1
         text = f"{_listed(unmapped)} publishes them beside {raw.name}"
         text += f", on {joint_states.name} together with {_listed(corrected - unmapped)}" if both else ""
-        return DriverFinding(item, ERROR, text, remap)
+        return DriverFinding(item, Verdict.ERROR, text, remap)
     if len(publishers) > 1:
         text = f"{raw.name} is published by {_listed(publishers)}"
-        return DriverFinding(
-            item, WARNING, text, "correct if base and arm have separate drivers; otherwise end one of them"
-        )
+        remedy = "correct if base and arm have separate drivers; otherwise end one of them"
+        return DriverFinding(item, Verdict.WARNING, text, remedy)
     if not publishers:
-        return DriverFinding(item, ERROR, f"no node publishes {raw.name}", f"start the driver; {remap}")
-    return DriverFinding(item, OK, f"{raw.name}: {_listed(publishers)}")
+        return DriverFinding(item, Verdict.ERROR, f"no node publishes {raw.name}", f"start the driver; {remap}")
+    return DriverFinding(item, Verdict.OK, f"{raw.name}: {_listed(publishers)}")
 
 
 def _judge_delivery(ends: Mapping[str, TopicEndpoints]) -> DriverFinding:
@@ -272,8 +272,8 @@ def _judge_delivery(ends: Mapping[str, TopicEndpoints]) -> DriverFinding:
     best_effort = _listed(topic.name for topic in topics if any(not end.reliable for end in topic.publishers))
     if best_effort:
         text = f"{best_effort} comes with best effort: messages may be lost"
-        return DriverFinding(item, WARNING, text, "let the driver publish reliably, or run on the same machine")
-    return DriverFinding(item, OK, "reliable")
+        return DriverFinding(item, Verdict.WARNING, text, "let the driver publish reliably, or run on the same machine")
+    return DriverFinding(item, Verdict.OK, "reliable")
 
 
 def _judge_tf(topic: TopicEndpoints, drivers: frozenset[str]) -> DriverFinding:
@@ -282,8 +282,8 @@ def _judge_tf(topic: TopicEndpoints, drivers: frozenset[str]) -> DriverFinding:
         others = _listed(broadcasters - drivers)
         text = f"the driver {_listed(broadcasters & drivers)} broadcasts on {topic.name}"
         text += f" beside {others}" if others else ", where odometry's transform belongs"
-        return DriverFinding(item, ERROR, text, "remap the driver's: -r /tf:=driver/tf")
-    return DriverFinding(item, OK, f"{topic.name}: {_listed(broadcasters) or 'no publisher'}")
+        return DriverFinding(item, Verdict.ERROR, text, "remap the driver's: -r /tf:=driver/tf")
+    return DriverFinding(item, Verdict.OK, f"{topic.name}: {_listed(broadcasters) or 'no publisher'}")
 
 
 def _judge_motors(servers: frozenset[str]) -> DriverFinding:
@@ -291,5 +291,5 @@ def _judge_motors(servers: frozenset[str]) -> DriverFinding:
     if not servers:
         text = "base/switchOffMotors is not offered: motors_off cannot call it"
         remedy = "keep the emergency stop within reach: another driver may use another name for this service"
-        return DriverFinding(item, WARNING, text, remedy)
-    return DriverFinding(item, OK, f"offered by {_listed(servers)}")
+        return DriverFinding(item, Verdict.WARNING, text, remedy)
+    return DriverFinding(item, Verdict.OK, f"offered by {_listed(servers)}")

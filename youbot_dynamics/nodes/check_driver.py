@@ -16,7 +16,7 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
 from youbot_dynamics.estimation import driver_check
-from youbot_dynamics.estimation.driver_check import NOT_TOLD, DriverFinding, gyro_heard, joints_heard, odometry_heard
+from youbot_dynamics.estimation.driver_check import DriverFinding, Verdict, gyro_heard, joints_heard, odometry_heard
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes._listening import listen, listen_joints, listen_yaw_rate
 from youbot_dynamics.nodes._messages import stamped_twist
@@ -42,7 +42,7 @@ TABLE = (
 _SETTLE = 3.0  # [s] that DDS may take for discovery: nothing is judged before
 _AGAIN = 2.0  # [s] between judgements: each uses the messages of five times as long
 _RATE = 250.0  # [Hz] largest rate of the messages that are kept
-_LEVELS = {driver_check.OK: OK, NOT_TOLD: OK, driver_check.WARNING: WARN, driver_check.ERROR: ERROR}
+_LEVELS = {Verdict.OK: OK, Verdict.NOT_TOLD: OK, Verdict.WARNING: WARN, Verdict.ERROR: ERROR}
 _MOTORS_OFF = "base/switchOffMotors"
 _KINDS = 16  # lists of joint names that are cached
 
@@ -66,7 +66,7 @@ class CheckDriver(Node):
         self._odometry: deque[tuple] = deque(maxlen=depth)
         self._gyro: deque[tuple] = deque(maxlen=depth)
         self._published: dict[str, tuple[DriverFinding, float]] = {}  # with the time of the judgement [s]
-        self._logged: set[tuple[str, str]] = set()
+        self._logged: set[tuple[str, Verdict]] = set()
         self._begun = time.monotonic()
         self._judged, self._statuses = -np.inf, dict[str, Status]()
         self._endpoints = EndpointCache(self, WATCHED)
@@ -156,7 +156,7 @@ class CheckDriver(Node):
             shown, since = finding, now
             # A verdict that needs motion holds for a while.
             before = self._published.get(finding.item)
-            if finding.verdict == NOT_TOLD and before is not None and now - before[1] <= MEMORY:
+            if finding.verdict is Verdict.NOT_TOLD and before is not None and now - before[1] <= MEMORY:
                 shown, since = before
             self._published[finding.item] = shown, since
             text = "; ".join(part for part in (shown.text, shown.remedy) if part)
@@ -167,9 +167,9 @@ class CheckDriver(Node):
                 elif _LEVELS[shown.verdict] == WARN:
                     self.get_logger().warning(f"{shown.item}: {text}")
             values = {name: f"{value:.6g}" for name, value in shown.values.items()}
-            values |= {"verdict": shown.verdict, "text": text}
+            values |= {"verdict": shown.verdict.value, "text": text}
             values |= {"window_s": f"{self._window:g}", "age_s": f"{now - since:.0f}"}
-            self._statuses[shown.item] = Status(_LEVELS[shown.verdict], f"{shown.verdict}: {text}", values)
+            self._statuses[shown.item] = Status(_LEVELS[shown.verdict], f"{shown.verdict.value}: {text}", values)
         return self._statuses
 
 
