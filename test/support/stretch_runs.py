@@ -1,4 +1,4 @@
-"""A simulated base that is driven stretch after stretch, with what it publishes, for drives until intervals are narrow."""
+"""A simulated base that is driven stretch after stretch, and what it publishes."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def check_numbers(given: argparse.Namespace) -> tuple[float, float]:
     Raises:
         ProgramError: --dt is too long for an excitation, the time scale is out of range, a time scale was given for
             the arm, whose excitation has a fixed speed, duration or room for a program that has its own, or a wish for
-            another motion than the excitation of the base, or beside --write.
+            another motion than the excitation of the base, or beside --write, or a pose topic without a wish.
         ParameterError: a wish that is not understood.
     """
     for option, programs in (("duration", (EXCITATION, ARM_EXCITATION)), ("room", (EXCITATION,))):
@@ -49,6 +49,8 @@ def check_numbers(given: argparse.Namespace) -> tuple[float, float]:
     room = _ROOM if given.room is None else given.room
     if given.until is not None:
         _check_wish(given, duration, room)
+    elif given.pose_topic:
+        raise ProgramError("--pose-topic", got="no --until", expected="both: other motions are not fitted")
     return duration, room
 
 

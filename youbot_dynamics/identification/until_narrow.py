@@ -42,7 +42,6 @@ _LONG, _SHORT = 2.6, 1.4  # duration of a drive along the axis of an unmet wish,
 _SHARE = 0.8  # share of the largest speeds and accelerations that is used
 _TURN = 1.5  # largest turn [rad]
 _REST = 0.5  # at the end of a stretch [s]
-_MOST_ROUNDS = 2  # of a stretch, unless half of what is left is longer
 _TRIED = 0.1  # share of the longest time after which a prediction may end the drive: early intervals are uncertain
 _MOTIONS = {"x": "forward and back", "y": "sideways", "yaw": "turns"}
 _HOPELESS = (Kind.NOT_MEASURED, Kind.WRONG_SIGNALS)  # reasons that more of the same motion does not change
@@ -204,10 +203,9 @@ def plan(seen: Sequence[Seen], driven: Mapping[str, float], longest: float) -> P
     left = rounds * 2.0 * sum(time for _, time in one_round)
     if so_far >= longest or (so_far >= _TRIED * longest and so_far + left > longest):
         return Plan(Next.TOO_SLOW, left=left)
-    if not math.isfinite(rounds):
-        rounds = 2.0 if geometry and not so_far else 1.0
-    # A pause costs less than driving too long, unless much is left.
-    count = math.ceil(max(min(rounds, _MOST_ROUNDS), 0.5 * rounds))
+    # Early intervals are uncertain, so a stretch is at most half as long as all before it.
+    most = so_far / (4.0 * sum(time for _, time in one_round)) if so_far else (2.0 if geometry else 1.0)
+    count = max(1, math.floor(min(rounds + 1.0, most)))
     return Plan(Next.DRIVE, one_round * count, left)
 
 
