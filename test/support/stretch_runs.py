@@ -11,7 +11,7 @@ from stage_bags import BASE, ROBOT, WHEELS, nanoseconds, write_rows
 
 from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.identification.reading import Options
-from youbot_dynamics.identification.until_narrow import Seen, Wished, look
+from youbot_dynamics.identification.until_narrow import Wished, look
 from youbot_dynamics.recording.message_types import JOINT_STATE, ODOMETRY, joint_state_cdr, odometry_cdr
 from youbot_dynamics.simulation.base import BasePlant
 
@@ -68,6 +68,6 @@ class StretchRun:
         self._bags += 1
         return write_rows(self._folder / f"until_{self._bags}", self._rows)
 
-    def seeing(self, wished: Sequence[Wished]) -> Callable[[], Sequence[Seen]]:
+    def seeing(self, wished: Sequence[Wished]) -> Callable[[], Sequence[Wished]]:
         """What its recording shows of the wished values, when it is called."""
         return lambda: look(self.bag(), ROBOT, wished, Options())

@@ -18,7 +18,6 @@ from youbot_dynamics.identification.until_narrow import (
     Bounds,
     Next,
     Plan,
-    Seen,
     Wished,
     check_signals,
     drive_until,
@@ -90,7 +89,7 @@ class UntilPlayer(ProgramPlayer):
             self._last_error = float("-inf")  # else the last stretch would count as one that is being followed
             return super(UntilPlayer, self).play(program, flag)
 
-        def see() -> Sequence[Seen] | None:
+        def see() -> Sequence[Wished] | None:
             return self._on_recording(lambda bag: look(bag, self._robot, wished, self._options), flag)
 
         if not flag.set:
