@@ -24,7 +24,6 @@ def check_numbers(given: argparse.Namespace) -> tuple[float, float]:
         ProgramError: --dt is too long for an excitation, the time scale is out of range, a time scale was given for
             the arm, whose excitation has a fixed speed, duration or room for a program that has its own, or a wish for
             another motion than the excitation of the base, or beside --write, or a pose topic without a wish.
-        ParameterError: a wish that is not understood.
     """
     for option, programs in (("duration", (EXCITATION, ARM_EXCITATION)), ("room", (EXCITATION,))):
         if (value := getattr(given, option)) is not None and given.program not in programs:
@@ -45,26 +44,14 @@ def check_numbers(given: argparse.Namespace) -> tuple[float, float]:
             f"--time-scale with {ARM_EXCITATION}", got=f"{given.time_scale:g}", expected="1", remedy=remedy
         )
     duration = _LONGEST if given.until is not None else _DURATION
-    duration = duration if given.duration is None else given.duration
-    room = _ROOM if given.room is None else given.room
-    if given.until is not None:
-        _check_wish(given, duration, room)
-    elif given.pose_topic:
+    if given.until is None and given.pose_topic:
         raise ProgramError("--pose-topic", got="no --until", expected="both: other motions are not fitted")
-    return duration, room
-
-
-def _check_wish(given: argparse.Namespace, duration: float, room: float) -> None:
-    # Only here, as below: before the robot is looked for.
-    from youbot_dynamics.identification.until_narrow import Bounds, read_wish
-
-    if given.program != EXCITATION:
+    if given.until is not None and given.program != EXCITATION:
         raise ProgramError("--until", got=f"the program {given.program}", expected=EXCITATION)
-    if given.write is not None:
-        got, remedy = "--write too", "leave one of them out"
-        raise ProgramError("--until", got=got, expected="a motion to drive: what is found chooses it", remedy=remedy)
-    Bounds(duration, room)
-    read_wish(given.until, load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file)).base)
+    if given.until is not None and given.write is not None:
+        got, expected = "--write too", "a motion to drive: what is found chooses it"
+        raise ProgramError("--until", got=got, expected=expected, remedy="leave one of them out")
+    return duration if given.duration is None else given.duration, _ROOM if given.room is None else given.room
 
 
 def write_excitation(given: argparse.Namespace) -> int:

@@ -440,6 +440,11 @@ def _run_nodes(given: argparse.Namespace) -> int:
         if given.write is not None:
             imported()
             return write_excitation(given)
+        if given.until is not None:
+            from youbot_dynamics.commands._until import until_command
+
+            imported()
+            return until_command(given)
     ros = node_words(given)
     if given.verb != "calibrate" or given.bag is None:
         need_ros()
@@ -462,10 +467,6 @@ def _run_nodes(given: argparse.Namespace) -> int:
         from youbot_dynamics.nodes.recorder import main as record
 
         record([*given.topics, "--out", given.out, "--wait", str(given.wait), *ros])
-    elif given.until is not None:
-        from youbot_dynamics.nodes.until_player import play_until
-
-        return play_until(given, ros)
     elif given.program == ARM_EXCITATION:
         from youbot_dynamics.nodes.arm_player import main as move
 

@@ -21,7 +21,6 @@ from youbot_dynamics.identification.until_narrow import (
     Wished,
     check_signals,
     drive_until,
-    look,
     read_wish,
 )
 from youbot_dynamics.nodes._player import play_once, start_first
@@ -32,8 +31,10 @@ from youbot_dynamics.nodes.program_player import ProgramPlayer
 from youbot_dynamics.recording.bag import POSE_TYPES
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
 from youbot_dynamics.recording.message_types import JOINT_TYPES, ODOMETRY, TWIST, TWIST_STAMPED
+from youbot_dynamics.robot import Robot
 
 _Result = TypeVar("_Result")
+Look = Callable[[Path, Robot, Sequence[Wished], Options], Sequence[Wished]]
 _KINDS = {*JOINT_TYPES, TWIST, TWIST_STAMPED, *POSE_TYPES}  # of topics that are recorded
 _ANYWHERE = {*POSE_TYPES} - {ODOMETRY}  # poses, which a tracking system publishes outside of the robot's namespace
 _HEARD, _TIMEOUT = 2.0, 10.0  # [s] for which the robot is heard at rest before it moves, and how long to wait for it
@@ -42,8 +43,9 @@ _HEARD, _TIMEOUT = 2.0, 10.0  # [s] for which the robot is heard at rest before 
 class UntilPlayer(ProgramPlayer):
     """Drives stretches, keeps all messages in memory, and fits them between the stretches."""
 
-    def __init__(self) -> None:
+    def __init__(self, look: Look) -> None:
         super().__init__()
+        self._look = look
         self.ended: Plan | None = None
         self._rows: list[tuple[str, str, bytes, int]] = []  # topic, type, message, time of reception [ns]
         self._kinds: dict[str, str] = {}
@@ -90,7 +92,7 @@ class UntilPlayer(ProgramPlayer):
             return super(UntilPlayer, self).play(program, flag)
 
         def see() -> Sequence[Wished] | None:
-            return self._on_recording(lambda bag: look(bag, self._robot, wished, self._options), flag)
+            return self._on_recording(lambda bag: self._look(bag, self._robot, wished, self._options), flag)
 
         if not flag.set:
             self.ended = drive_until(wished, self._robot.base, bounds, drive, see, lambda line: print(line, flush=True))
@@ -109,17 +111,18 @@ class UntilPlayer(ProgramPlayer):
             return None if flag.set else future.result()
 
 
-def play_until(given: argparse.Namespace, ros_arguments: Sequence[str]) -> int:
+def play_until(given: argparse.Namespace, ros_arguments: Sequence[str], look: Look) -> int:
     """Drive on the running robot; exit code as of `play_once`, or 3 if the wish was not met.
 
     Args:
         given: until, duration, room, dt, time_scale and pose_topic of the command line.
         ros_arguments: of the command line, from --ros-args on.
+        look: `until_narrow.look`.
     """
     players: list[UntilPlayer] = []
 
     def make() -> UntilPlayer:
-        players.append(UntilPlayer())
+        players.append(UntilPlayer(look))
         return players[0]
 
     parse(argparse.ArgumentParser(prog="play"), ros_arguments)
