@@ -183,6 +183,34 @@ def test_youbot_play_drives_the_recommended_excitations(tmp_path):
             assert "completed" in output
 
 
+@pytest.mark.ros
+@pytest.mark.slow
+def test_youbot_play_drives_until_it_is_narrow_enough_and_stops_when_told():
+    pytest.importorskip("rclpy")
+    import signal
+
+    from ros_processes import PATIENCE, Processes
+
+    with Processes() as processes:
+        for name in ("mock_youbot", "base_controller", "odometry"):
+            processes.node(name)
+        until = ("play", "excitation", "--until")
+        child = processes.youbot(*until, "delay 5 %, radius 0.5 %")
+        output = child.communicate(timeout=PATIENCE)[0]
+        assert child.returncode == 0, output
+        assert "mean radius of the wheels 0.04" in output and "the wish is met" in output
+        unseen = processes.youbot(*until, "radius 0.5 %", "--pose-topic", "/driver/joint_states")
+        output = unseen.communicate(timeout=PATIENCE)[0]
+        assert unseen.returncode == 1 and "driving" not in output
+        assert "--pose-topic /driver/joint_states" in output and "a topic of type sensor_msgs/msg/JointState" in output
+        told = processes.youbot(*until, "delay 5 %")
+        assert told.stdout is not None and "driving excitation" in told.stdout.readline()
+        time.sleep(3.0)
+        told.send_signal(signal.SIGINT)
+        output = told.communicate(timeout=PATIENCE)[0]
+        assert told.returncode == 130 and "stopped" in output and "Traceback" not in output
+
+
 def test_a_player_that_fails_leaves_no_robot_on_its_way(monkeypatch):
     """Also by an error of ours: it is shown, after the robot was stopped."""
     pytest.importorskip("rclpy")

@@ -26,7 +26,7 @@ from youbot_dynamics.simulation.base import BasePlant, SimulatedBase
 from youbot_dynamics.simulation.truth import ArmTruth, BaseTruth, load_arm_truth, load_truth
 
 PERIOD = 0.02
-_POSE_NOISE = np.array([1e-3, 1e-3, 2e-3])  # of the camera system [m, m, rad]
+POSE_NOISE = np.array([1e-3, 1e-3, 2e-3])  # of the camera system [m, m, rad]
 
 Row = tuple[float, str, str, bytes]  # time [s], topic, type, message
 Advance = Callable[[float], None]
@@ -74,7 +74,7 @@ def base_run(base: SimulatedBase, advance: Advance, twists: np.ndarray, seed: in
         pulls = () if told is None else told * efforts
         state = joint_state_cdr(nanoseconds(read.stamp), WHEELS, read.position, read.velocity, pulls)
         rows.append((read.stamp, "/driver/joint_states", JOINT_STATE, state))
-        seen = base.pose + _POSE_NOISE * random.standard_normal(3)
+        seen = base.pose + POSE_NOISE * random.standard_normal(3)
         pose = odometry_cdr(nanoseconds(sent + phase), "odom", "base_footprint", seen, base.twist)
         rows.append((sent + phase, "/ground_truth", ODOMETRY, pose))
     return BaseRun(rows, PERIOD * np.arange(len(twists)) + phase, np.array(angles))

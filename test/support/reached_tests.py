@@ -77,7 +77,9 @@ def _names(statement: ast.stmt) -> list[str]:
 
 
 def _verbs(node: ast.If | ast.IfExp) -> set[str]:
-    """Commands that a condition names."""
+    """Commands that a condition names; the one option that is as much as a command."""
+    if "given.until" in ast.unparse(node.test):
+        return {"--until"}
     if "verb" not in ast.unparse(node.test):
         return set()
     return {one.value for one in ast.walk(node.test) if isinstance(one, ast.Constant)}

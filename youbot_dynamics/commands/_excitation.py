@@ -12,6 +12,7 @@ from youbot_dynamics.resources import ARM_EXCITATION, EXCITATION, robot_path
 from youbot_dynamics.robot import assumptions, load_robot
 
 _DURATION, _ROOM = 60.0, 1.0  # of an excitation, unless given [s], [m]
+_LONGEST = 600.0  # the same with --until [s]
 _SHORTEST_LINE, _LONGEST_LINE = 0.001, 0.1  # [s]
 _FASTEST, _SLOWEST = 0.1, 1000.0  # bounds of --time-scale
 
@@ -21,7 +22,8 @@ def check_numbers(given: argparse.Namespace) -> tuple[float, float]:
 
     Raises:
         ProgramError: --dt is too long for an excitation, the time scale is out of range, a time scale was given for
-            the arm, whose excitation has a fixed speed, or duration or room for a program that has its own.
+            the arm, whose excitation has a fixed speed, duration or room for a program that has its own, or a wish for
+            another motion than the excitation of the base, or beside --write, or a pose topic without a wish.
     """
     for option, programs in (("duration", (EXCITATION, ARM_EXCITATION)), ("room", (EXCITATION,))):
         if (value := getattr(given, option)) is not None and given.program not in programs:
@@ -41,10 +43,15 @@ def check_numbers(given: argparse.Namespace) -> tuple[float, float]:
         raise ProgramError(
             f"--time-scale with {ARM_EXCITATION}", got=f"{given.time_scale:g}", expected="1", remedy=remedy
         )
-    return (
-        _DURATION if given.duration is None else given.duration,
-        _ROOM if given.room is None else given.room,
-    )
+    duration = _LONGEST if given.until is not None else _DURATION
+    if given.until is None and given.pose_topic:
+        raise ProgramError("--pose-topic", got="no --until", expected="both: other motions are not fitted")
+    if given.until is not None and given.program != EXCITATION:
+        raise ProgramError("--until", got=f"the program {given.program}", expected=EXCITATION)
+    if given.until is not None and given.write is not None:
+        got, expected = "--write too", "a motion to drive: what is found chooses it"
+        raise ProgramError("--until", got=got, expected=expected, remedy="leave one of them out")
+    return duration if given.duration is None else given.duration, _ROOM if given.room is None else given.room
 
 
 def write_excitation(given: argparse.Namespace) -> int:

@@ -11,6 +11,16 @@ from pathlib import Path
 
 from youbot_dynamics import __version__
 from youbot_dynamics.bringup_plan import ARGUMENTS, TRUTH_VALUES, BringupOptions, option_words
+from youbot_dynamics.commands._options import (
+    ROBOT_FILE,
+    add_columns,
+    add_namespace,
+    add_number,
+    add_repeated,
+    add_robot_files,
+    add_verb,
+    path_of,
+)
 from youbot_dynamics.commands._ros import need_ros, node_words
 from youbot_dynamics.commands._spelling import check_spelling
 from youbot_dynamics.errors import ParameterError, YoubotDynamicsError, missing_package
@@ -18,9 +28,6 @@ from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.interrupts import INTERRUPTED, imported, run
 from youbot_dynamics.resources import ARM_EXCITATION, robot_path
 
-_ROBOT_FILE = (
-    "robot: a name in config/robots, such as rosbot_xl, or a path of a robot file or URDF; a youBot needs none"
-)
 _EPILOG = """\
 examples:
   youbot warm-up                                  compile in advance (one minute), so that the first start is fast
@@ -44,13 +51,6 @@ exit codes: 0 done, 1 refused or failed (one line gives the reason), 2 wrong usa
 
 
 _SEVERAL = "give the option once for each of several files, which must not have a value in common"
-_COLUMNS = (
-    "columns of text logs in file order: time, ROLE.NAME, or _ to skip a column, each with :UNIT if it is not in SI; "
-    "ROLE is position, velocity, effort, current, voltage, temperature (of the winding) or housing (temperature) of a "
-    "joint, command, command_position, measured or measured_position of an axis, joint or channel, or pose (x, y, yaw);"
-    " NAME=HEADER:UNIT finds a column by its header; a factor scales a unit, as in turn/4096 or -0.5*V "
-    "(default: by the header)"
-)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -78,13 +78,13 @@ def parser() -> argparse.ArgumentParser:
         "demo",
         "drive the digital twin, identify it, and drive it again with the result; about 4 minutes, on this "
         "machine's network only",
-    ).add_argument("--robot-file", default="", metavar="NAME", help=_ROBOT_FILE)
+    ).add_argument("--robot-file", default="", metavar="NAME", help=ROBOT_FILE)
     _add_twin(
         verbs,
         "try",
         "drive the digital twin for a minute, see its delay and then its true values; on this machine's network only",
     )
-    _verb(
+    add_verb(
         verbs,
         "warm-up",
         "compile all code in advance, so that the nodes start fast; run it after an installation or an update",
@@ -93,38 +93,8 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
-def _verb(verbs, name: str, text: str, examples: str) -> argparse.ArgumentParser:
-    return verbs.add_parser(
-        name,
-        help=text,
-        description=text[0].upper() + text[1:] + ".",
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
-
-def _path(text: str) -> Path:
-    if not text:
-        raise argparse.ArgumentTypeError("an empty path; is a shell variable not set?")
-    return Path(text)
-
-
-def _number(parser: argparse.ArgumentParser, name: str, default: float, text: str) -> None:
-    """Add an option that takes a number of the kind of its default, which the help gives too."""
-    parser.add_argument(name, type=type(default), default=default, help=f"{text} (default: {default:g})")
-
-
-def _repeated(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
-    """Add an option that may be given several times."""
-    parser.add_argument(name, action="append", default=[], metavar=metavar, help=text)
-
-
-def _add_namespace(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--namespace", default="", metavar="NS", help="namespace of the robot (default: none)")
-
-
 def _add_identify(verbs) -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "identify",
         "identify delays, friction, geometry and motor constants from recordings",
@@ -137,8 +107,8 @@ def _add_identify(verbs) -> None:
         "  youbot identify log.csv --columns time=t:ms,position.wheel_joint_fl=enc_1:turn/4096,... --out found\n",
     )
     bags = "bag (mcap, sqlite3, ROS 1), folder of bags, or text log"
-    parser.add_argument("bags", nargs="+", type=_path, metavar="BAG", help=bags)
-    parser.add_argument("--out", required=True, type=_path, metavar="DIR", help="folder for the result and report")
+    parser.add_argument("bags", nargs="+", type=path_of, metavar="BAG", help=bags)
+    parser.add_argument("--out", required=True, type=path_of, metavar="DIR", help="folder for the result and report")
     stages = f"stages to run, separated by commas: {', '.join(STAGES)} (default: all that have data)"
     parser.add_argument("--only", default="", metavar="LIST", help=stages)
     parser.add_argument("--pose-topic", default="", metavar="TOPIC", help="topic with the pose of the base")
@@ -146,14 +116,14 @@ def _add_identify(verbs) -> None:
         "wheel_commands, driver_cmd_vel, cmd_vel, wheel_states, odom, imu, ground_truth, trajectory, arm_states, "
         "arm_torque_commands, motor_voltage, motor_temperature, housing_temperature"
     )
-    _repeated(parser, "--topic", "ROLE=NAME", f"topic to use for a role: {roles}")
+    add_repeated(parser, "--topic", "ROLE=NAME", f"topic to use for a role: {roles}")
     coasted = (
         "time span in which the base coasted with its motors switched off, in seconds after the first wheel state of "
         "each recording; give the option once for each span"
     )
-    _repeated(parser, "--motors-off", "BEGIN,END", coasted)
-    _add_columns(parser)
-    _add_robot_files(parser)
+    add_repeated(parser, "--motors-off", "BEGIN,END", coasted)
+    add_columns(parser)
+    add_robot_files(parser)
     parser.add_argument(
         "--scheduler",
         default="",
@@ -168,7 +138,7 @@ def _add_identify(verbs) -> None:
 
 
 def _add_new_robot(verbs) -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "new-robot",
         "make the robot file of a base, an arm or both from a recording, a URDF and at most four answers on a terminal",
@@ -176,45 +146,41 @@ def _add_new_robot(verbs) -> None:
         "  youbot new-robot --bag drive_1 --urdf my_robot.urdf --out my_robot.yaml\n"
         "  youbot new-robot --bag drive_1 --wheel-radius '33 mm' --track 0.16 --out my_robot.yaml\n",
     )
-    parser.add_argument("--bag", type=_path, metavar="BAG", help="recording of a drive along all axes, or a text log")
-    parser.add_argument("--urdf", type=_path, metavar="FILE", help="URDF of the base, of the arm, or of both")
-    parser.add_argument("--out", required=True, type=_path, metavar="FILE", help="robot file to write")
+    parser.add_argument("--bag", type=path_of, metavar="BAG", help="recording of a drive along all axes, or a text log")
+    parser.add_argument("--urdf", type=path_of, metavar="FILE", help="URDF of the base, of the arm, or of both")
+    parser.add_argument("--out", required=True, type=path_of, metavar="FILE", help="robot file to write")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file of --out")
     order = "front left, front right, rear left, rear right; two, left and right, for wheels without rollers"
     parser.add_argument("--wheels", metavar="NAMES", help=f"joints of the wheels, with commas: {order}")
     axles, sides = "distance between front and rear axle", "distance between left and right wheels"
     for name, what in (("wheel-radius", "radius of the wheels"), ("wheelbase", axles), ("track", sides)):
         parser.add_argument(f"--{name}", metavar="LENGTH", help=f"{what} [m], or such as 97 mm")
-    _add_columns(parser)
-
-
-def _add_columns(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--columns", default="", help=_COLUMNS)
-    _number(parser, "--rate", 0.0, "lines a second [Hz] of text logs without a column with the time")
-
-
-def _add_robot_files(parser: argparse.ArgumentParser, more: str = "") -> None:
-    parser.add_argument("--robot-file", default="", metavar="NAME", help=_ROBOT_FILE)
-    parser.add_argument("--params-file", type=_path, metavar="FILE", help=f"parameter file of the robot{more}")
+    add_columns(parser)
 
 
 def _add_compare(verbs) -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "compare",
         "show what changed between two results of identify, and which changes are within their errors",
         "  youbot compare found found_2\n  youbot compare found found_2 --out compared       compared/report.html\n",
     )
-    parser.add_argument("before", type=_path, metavar="BEFORE", help="folder of the earlier result, or its result.json")
-    parser.add_argument("after", type=_path, metavar="AFTER", help="folder of the later result, or its result.json")
     parser.add_argument(
-        "--out", type=_path, default=Path("compared"), metavar="DIR", help="folder for report.html (default: compared)"
+        "before", type=path_of, metavar="BEFORE", help="folder of the earlier result, or its result.json"
+    )
+    parser.add_argument("after", type=path_of, metavar="AFTER", help="folder of the later result, or its result.json")
+    parser.add_argument(
+        "--out",
+        type=path_of,
+        default=Path("compared"),
+        metavar="DIR",
+        help="folder for report.html (default: compared)",
     )
     parser.add_argument("--verbose", action="store_true", help="also print the values within their errors, by name")
 
 
 def _add_replay(verbs) -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "replay",
         "estimate the state of the arm from a recording: joint states, friction, motor temperatures",
@@ -222,20 +188,20 @@ def _add_replay(verbs) -> None:
         "  youbot replay drive_1 --result-file found/result.yaml --json\n"
         "  youbot replay log.csv --columns time:ms,position.arm_joint_1:deg,effort.arm_joint_1,... --out replayed\n",
     )
-    parser.add_argument("log", type=_path, metavar="LOG", help="bag (mcap, sqlite3, ROS 1) or text log")
-    parser.add_argument("--out", type=_path, metavar="DIR", help="folder for report.html and a bag of the estimates")
-    _add_columns(parser)
-    _add_robot_files(parser, " and of arm_ekf")
-    _repeated(parser, "--result-file", "FILE", f"result.yaml of youbot identify; {_SEVERAL}")
+    parser.add_argument("log", type=path_of, metavar="LOG", help="bag (mcap, sqlite3, ROS 1) or text log")
+    parser.add_argument("--out", type=path_of, metavar="DIR", help="folder for report.html and a bag of the estimates")
+    add_columns(parser)
+    add_robot_files(parser, " and of arm_ekf")
+    add_repeated(parser, "--result-file", "FILE", f"result.yaml of youbot identify; {_SEVERAL}")
     roles = "arm_states, motor_voltage, motor_temperature"
-    _repeated(parser, "--topic", "ROLE=NAME", f"topic to use for a role: {roles}")
+    add_repeated(parser, "--topic", "ROLE=NAME", f"topic to use for a role: {roles}")
     wrong = "joint whose efforts have the wrong sign in the log; give the option once for each joint"
-    _repeated(parser, "--invert-effort", "JOINT", wrong)
+    add_repeated(parser, "--invert-effort", "JOINT", wrong)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON instead of a table")
 
 
 def _add_record(verbs) -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "record",
         "record topics into an mcap bag, readable even if the recorder is killed; ends if no topic appears",
@@ -244,19 +210,20 @@ def _add_record(verbs) -> None:
     parser.add_argument("--out", required=True, metavar="BAG", help="folder of the bag, new or empty")
     every = "topics to record (default: all; with --namespace, all topics of this robot)"
     parser.add_argument("topics", nargs="*", metavar="TOPIC", help=every)
-    _number(
+    add_number(
         parser, "--wait", 30.0, "how long to wait for a first topic before giving up [s]; a warning comes after 5 s"
     )
-    _add_namespace(parser)
+    add_namespace(parser)
 
 
 def _add_play(verbs) -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "play",
         "drive a motion program on the running robot",
         "  youbot play combined\n  youbot play my_program.txt --dt 0.02 --time-scale 1.5\n"
         "  youbot play excitation --duration 60 --room 1.0      the recommended motion to identify the base\n"
+        "  youbot play excitation --until 'delay 2 %, radius 0.1 %'   until the intervals are that narrow\n"
         "  youbot play arm_excitation --duration 60             the same for the arm, as a joint trajectory\n"
         "  youbot play arm_excitation --write goal.yaml         as a goal that another program sends to the driver\n",
     )
@@ -266,25 +233,36 @@ def _add_play(verbs) -> None:
         help="file of lines Vx Vy Omega [m/s, m/s, rad/s, body frame], or one of translation, rotation, combined, "
         "excitation, arm_excitation",
     )
-    _number(parser, "--dt", 0.02, "time for which each line is commanded [s]")
-    _number(parser, "--time-scale", 1.0, "factor by which to slow down the path")
-    parser.add_argument("--duration", type=float, help="duration of an excitation [s], 20 to 600 (default: 60)")
+    add_number(parser, "--dt", 0.02, "time for which each line is commanded [s]")
+    add_number(parser, "--time-scale", 1.0, "factor by which to slow down the path")
+    parser.add_argument(
+        "--duration",
+        type=float,
+        help="duration of an excitation [s], 20 to 600 (default: 60; with --until the longest, default: 600)",
+    )
     parser.add_argument(
         "--room", type=float, help="largest distance of an excitation of the base from its start [m] (default: 1)"
     )
+    until = (
+        "drive the excitation of the base until 95 %% intervals are within these shares of the values; NAME is delay, "
+        "radius, lever or lateral; exit code 3 if that cannot be reached"
+    )
+    parser.add_argument("--until", metavar="'NAME NUMBER %, ...'", help=until)
+    poses = "topic with the pose of the base, for --until with radius, lever or lateral (default: found)"
+    parser.add_argument("--pose-topic", default="", metavar="TOPIC", help=poses)
     parser.add_argument(
         "--write",
-        type=_path,
+        type=path_of,
         metavar="FILE",
         help="write an excitation to a file instead of playing it: a program, or a goal of FollowJointTrajectory",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file of --write")
-    _add_robot_files(parser, " (limits)")
-    _add_namespace(parser)
+    add_robot_files(parser, " (limits)")
+    add_namespace(parser)
 
 
 def _add_bringup(verbs) -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "bringup",
         "start the nodes of a robot; Ctrl-C stops them all",
@@ -293,7 +271,7 @@ def _add_bringup(verbs) -> None:
     )
     for argument in ARGUMENTS:
         if argument.name == "result_file":
-            _repeated(parser, "--result-file", "FILE", f"{argument.description} {_SEVERAL}")
+            add_repeated(parser, "--result-file", "FILE", f"{argument.description} {_SEVERAL}")
             continue
         truth = argument.default in TRUTH_VALUES
         parser.add_argument(
@@ -307,19 +285,19 @@ def _add_bringup(verbs) -> None:
 
 
 def _add_watch(verbs) -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "watch",
         "show the robot live in a browser: pose, path, tracking error, delay, motor temperatures, check of the driver",
         "  youbot watch                          then open http://127.0.0.1:8642; Ctrl-C ends\n"
         "  youbot watch --namespace robot_1 --port 8643\n",
     )
-    _number(parser, "--port", 8642, "port on 127.0.0.1")
-    _add_namespace(parser)
+    add_number(parser, "--port", 8642, "port on 127.0.0.1")
+    add_namespace(parser)
 
 
 def _add_check_driver(verbs) -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "check-driver",
         "listen to the robot's driver, report what is wrong, and say what to do",
@@ -327,14 +305,14 @@ def _add_check_driver(verbs) -> None:
         "exit codes: 0 nothing wrong, 1 an error, 3 something could not be checked, such as the signs of wheels at "
         "rest\n",
     )
-    _number(parser, "--duration", 10.0, "how long to listen [s]")
+    add_number(parser, "--duration", 10.0, "how long to listen [s]")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON instead of a table")
-    _add_robot_files(parser)
-    _add_namespace(parser)
+    add_robot_files(parser)
+    add_namespace(parser)
 
 
 def _add_calibrate(verbs) -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "calibrate",
         "calibrate the wheels with a tape measure: drive forward, sideways and around on the running robot, ask for "
@@ -345,31 +323,31 @@ def _add_calibrate(verbs) -> None:
     parser.add_argument(
         "--tape", action="store_true", required=True, help="measure with a tape (required: it is the only method)"
     )
-    _number(parser, "--distance", 1.5, "length of the straight legs [m]")
-    _number(parser, "--turns", 3, "full turns of the last leg")
-    parser.add_argument("--bag", type=_path, metavar="BAG", help="recording of the legs instead of a drive")
+    add_number(parser, "--distance", 1.5, "length of the straight legs [m]")
+    add_number(parser, "--turns", 3, "full turns of the last leg")
+    parser.add_argument("--bag", type=path_of, metavar="BAG", help="recording of the legs instead of a drive")
     for leg in ("forward", "sideways"):
         parser.add_argument(f"--{leg}", metavar="LENGTH", help=f"distance of the leg {leg} [m], or such as 59.53 in")
     parser.add_argument("--turn", metavar="ANGLE", help="turn to the left: degrees, or turns and degrees, such as 3 -6")
-    _number(parser, "--distance-error", 0.002, "standard error of a distance [m]")
-    _number(parser, "--angle-error", 1.0, "standard error of a turn [degree]")
-    parser.add_argument("--write", type=_path, metavar="FILE", help="write what is identified to a parameter file")
+    add_number(parser, "--distance-error", 0.002, "standard error of a distance [m]")
+    add_number(parser, "--angle-error", 1.0, "standard error of a turn [degree]")
+    parser.add_argument("--write", type=path_of, metavar="FILE", help="write what is identified to a parameter file")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file of --write")
-    _add_robot_files(parser)
-    _add_namespace(parser)
+    add_robot_files(parser)
+    add_namespace(parser)
 
 
 def _add_twin(verbs, name: str, text: str) -> argparse.ArgumentParser:
     out = f"{name}_output"
-    parser = _verb(verbs, name, text, f"  youbot {name}\n  youbot {name} --out {out} --seed 7\n")
+    parser = add_verb(verbs, name, text, f"  youbot {name}\n  youbot {name} --out {out} --seed 7\n")
     parser.add_argument(
         "--out",
-        type=_path,
+        type=path_of,
         default=Path(out),
         metavar="DIR",
         help=f"folder for the results; an earlier demo in it is replaced (default: {out})",
     )
-    _number(parser, "--seed", 1, "random seed that selects the twin and its hidden values")
+    add_number(parser, "--seed", 1, "random seed that selects the twin and its hidden values")
     return parser
 
 
@@ -462,6 +440,11 @@ def _run_nodes(given: argparse.Namespace) -> int:
         if given.write is not None:
             imported()
             return write_excitation(given)
+        if given.until is not None:
+            from youbot_dynamics.commands._until import until_command
+
+            imported()
+            return until_command(given)
     ros = node_words(given)
     if given.verb != "calibrate" or given.bag is None:
         need_ros()

@@ -1,0 +1,131 @@
+"""Drives stretch after stretch of excitation until wished values are known narrowly enough, see `until_narrow`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from youbot_dynamics.control.trajectory import Program
+from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.identification.until_narrow import (
+    Bounds,
+    Next,
+    Plan,
+    Wished,
+    check_signals,
+    drive_until,
+    read_wish,
+)
+from youbot_dynamics.nodes._player import play_once, start_first
+from youbot_dynamics.nodes._runtime import parse
+from youbot_dynamics.nodes._topic_recorder import TopicRecorder
+from youbot_dynamics.nodes.processes import StopFlag
+from youbot_dynamics.nodes.program_player import ProgramPlayer
+from youbot_dynamics.recording.bag import POSE_TYPES
+from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
+from youbot_dynamics.recording.message_types import JOINT_TYPES, ODOMETRY, TWIST, TWIST_STAMPED
+from youbot_dynamics.robot import Robot
+
+_Result = TypeVar("_Result")
+Look = Callable[[Path, Robot, Sequence[Wished], Options], Sequence[Wished]]
+_KINDS = {*JOINT_TYPES, TWIST, TWIST_STAMPED, *POSE_TYPES}  # of topics that are recorded
+_ANYWHERE = {*POSE_TYPES} - {ODOMETRY}  # poses, which a tracking system publishes outside of the robot's namespace
+_HEARD, _TIMEOUT = 2.0, 10.0  # [s] for which the robot is heard at rest before it moves, and how long to wait for it
+
+
+class UntilPlayer(ProgramPlayer):
+    """Drives stretches, keeps all messages in memory, and fits them between the stretches."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self.ended: Plan | None = None
+        self._rows: list[tuple[str, str, bytes, int]] = []  # topic, type, message, time of reception [ns]
+        self._kinds: dict[str, str] = {}
+        self._robot, self._options = self.config.robot(), Options()
+        self._recorder = TopicRecorder(self, self._is_wanted, self._take)
+
+    def _is_wanted(self, topic: str) -> bool:
+        if topic not in self._kinds:
+            self._kinds = {name: kinds[0] for name, kinds in self.get_topic_names_and_types()}
+        kind, own = self._kinds.get(topic, ""), topic.startswith(f"{self.get_namespace().rstrip('/')}/")
+        return kind in (_KINDS if own else _ANYWHERE) or topic == self._options.pose_topic
+
+    def _take(self, topic: str, type_name: str, quality: TopicQos, data: bytes) -> None:
+        self._rows.append((topic, type_name, data, time.time_ns()))
+
+    def motion(self, given: argparse.Namespace) -> Any:
+        """The wish and the bounds of the drive.
+
+        Raises:
+            ParameterError, ProgramError: a wish that is not understood, or a bound out of range.
+        """
+        self._options = Options(pose_topic=given.pose_topic)
+        bounds = Bounds(given.duration, given.room, given.dt, given.time_scale)
+        return read_wish(given.until, self._robot.base), bounds
+
+    def play(self, motion: Any, flag: StopFlag) -> bool:
+        """Drive until the wish is met or cannot be met; False if a signal came first.
+
+        Raises:
+            RecordingError: no messages, or not those that the wish needs.
+            TrajectoryError: as for a program.
+        """
+        wished: tuple[Wished, ...]
+        bounds: Bounds
+        wished, bounds = motion
+        if not self.wait(lambda: bool(self._rows), _TIMEOUT, flag) and not flag.set:
+            got = "no states of wheels, commands or poses"
+            raise RecordingError("topics of the robot", got=got, remedy=start_first(self._robot))
+        self.wait(lambda: False, _HEARD, flag)
+        self._on_recording(lambda bag: check_signals(bag, self._robot, wished, self._options), flag)
+
+        def drive(program: Program) -> bool:
+            self._last_error = float("-inf")  # else the last stretch would count as one that is being followed
+            return super(UntilPlayer, self).play(program, flag)
+
+        def see() -> Sequence[Wished] | None:
+            return self._on_recording(lambda bag: self._look(bag, self._robot, wished, self._options), flag)
+
+        if not flag.set:
+            self.ended = drive_until(wished, self._robot.base, bounds, drive, see, lambda line: print(line, flush=True))
+        return self.ended is not None
+
+    def _on_recording(self, work: Callable[[Path], _Result], flag: StopFlag) -> _Result | None:
+        """Result of work on a recording of all messages so far, while further ones arrive; None if a signal came."""
+        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
+            bag = Path(folder) / "so_far"
+            with BagWriter(bag, {"robot_id": self._robot.robot_id}) as writer:
+                for topic, type_name, data, received in self._rows:
+                    writer.add_topic(topic, type_name)
+                    writer.write(topic, data, received)
+            future = pool.submit(work, bag)
+            self.wait(future.done, math.inf, flag)
+            return None if flag.set else future.result()
+
+
+def play_until(given: argparse.Namespace, ros_arguments: Sequence[str], look: Look) -> int:
+    """Drive on the running robot; exit code as of `play_once`, or 3 if the wish was not met.
+
+    Args:
+        given: until, duration, room, dt, time_scale and pose_topic of the command line.
+        ros_arguments: of the command line, from --ros-args on.
+        look: `until_narrow.look`.
+    """
+    players: list[UntilPlayer] = []
+
+    def make() -> UntilPlayer:
+        players.append(UntilPlayer(look))
+        return players[0]
+
+    parse(argparse.ArgumentParser(prog="play"), ros_arguments)
+    code = play_once(make, given)
+    ended = players[0].ended if players else None
+    return 3 if code == 0 and ended is not None and ended.next is not Next.MET else code
