@@ -217,7 +217,7 @@ def test_twenty_robots_are_known_sooner_than_by_the_fixed_excitation(tmp_path):
         ended = drive_until(wished, BASE, Bounds(600.0), run.drive, run.seeing(wished))
         assert ended is not None
         times.append(run.time if ended.next is Next.MET else math.inf)
-        (radius,) = (one.finding for one in run.seeing(wished)() if one.wished.name == "radius")
+        (radius,) = (one.finding for one in run.seeing(wished)() if one.name == "radius")
         assert radius is not None
         low, high = radius.estimate.interval
         held.append(low <= truths_of_geometry(drawn_base(seed))[radius.name] <= high)
