@@ -208,7 +208,10 @@ class BaseDelay:
 
 def _drift(what: str, unit: str, others: str) -> Any:
     source = f"{NEUTRAL} until `youbot identify` has measured it; four robots of the benchmark OptiOdom have {others}"
-    return fact(f"{what} of odometry per metre that the wheels roll, also in turns.", unit, (0.0, 1.0), source=source)
+    text = (
+        f"Standard deviation of {what} of odometry after 1 m of way, turns included; it grows with the root of the way."
+    )
+    return fact(text, unit, (0.0, 1.0), source=source)
 
 
 @dataclass(frozen=True)
@@ -318,13 +321,13 @@ class BaseFriction:
 
 @dataclass(frozen=True)
 class BaseDrift:
-    """How uncertain odometry becomes: standard deviations per square root of the way of the wheels.
+    """How uncertain odometry becomes: standard deviations over the square root of the way.
 
-    Turns are way, too: their angle times the distance that the wheels roll for an angle of 1 rad.
+    Turns are way, too: their angle times the distance that the wheels roll in the mean for an angle of 1 rad.
     """
 
-    position: float = _drift("Growth of each position axis", "m/sqrt(m)", "0.004 to 0.04")
-    yaw: float = _drift("Growth of the yaw", "rad/sqrt(m)", "0.015 to 0.05")
+    position: float = _drift("each position axis", "m/sqrt(m)", "0.003 to 0.03")
+    yaw: float = _drift("the yaw", "rad/sqrt(m)", "0.015 to 0.05")
 
 
 @dataclass(frozen=True)

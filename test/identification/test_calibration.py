@@ -162,6 +162,17 @@ def test_the_stage_measures_the_twist_of_the_calibrated_odometry(run, of_run, st
     np.testing.assert_allclose(stage.products[TWIST_ERROR], np.sqrt(np.mean(off**2, axis=0)) / 2.0, rtol=0.2)
 
 
+def test_the_growth_of_errors_of_odometry_is_a_fact_of_the_robot_with_motion_capture_and_refused_without(stage):
+    position, yaw = (finding for finding in stage.findings if finding.name.startswith("robot.base.drift"))
+    assert yaw.identified and yaw.is_parameter and 1e-3 < yaw.estimate.value < 0.02
+    # The poses scatter by 5 mrad: that explains more than odometry is off.
+    assert position.estimate.reason.kind is Kind.CONFUSED
+    scattered = drawn_run(4, Tracker(rate=5.0, place_noise=0.03, yaw_noise=0.03), twists=multi_sine(120.0, 4))
+    noisy = finish([Taken(0, "drive", scattered.signals())], ROBOT, lambda number: None)
+    growths = [finding for finding in noisy.findings if finding.name.startswith("robot.base.drift")]
+    assert len(growths) == 2 and {growth.estimate.reason.kind for growth in growths} == {Kind.NOT_MEASURED}
+
+
 def test_the_filter_of_a_tracker_is_no_error_of_odometry(run, stage):
     filtered = dataclasses.replace(run, poses=low_passed(run.poses, 0.15)).signals()
     smooth = finish([Taken(0, "drive", filtered)], ROBOT, lambda number: None).products[TWIST_ERROR]

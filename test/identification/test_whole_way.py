@@ -13,7 +13,14 @@ from bench import optiodom
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.estimation.odometry import Odometry
-from youbot_dynamics.identification.calibration import CalibrationSignals, calibrate_whole_way, expected_drift, held
+from youbot_dynamics.identification.calibration import (
+    CalibrationSignals,
+    Drift,
+    calibrate_whole_way,
+    expected_drift,
+    held,
+)
+from youbot_dynamics.identification.least_squares import Kind
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.kinematics.tricycle import Tricycle
@@ -37,6 +44,7 @@ def drive(
     axes: tuple[float, float, float] = (0.2, 0.2, 0.6),
     turning: float = 0.0,
     slip: tuple[float, float] = SLIP,
+    place: tuple[float, float, float] = SENSOR,
 ) -> CalibrationSignals:
     """A drive of smooth random twists along `axes` [m/s, m/s, rad/s] with slip that adds up, seen by a tracker.
 
@@ -61,7 +69,7 @@ def drive(
     poses = [planar.compose([1.0, 2.0, random.uniform(-3.0, 3.0)], np.zeros(3))]
     for step in steps:
         poses.append(planar.compose(poses[-1], planar.exponential(step)))
-    seen = np.array([planar.compose(pose, SENSOR) for pose in poses])
+    seen = np.array([planar.compose(pose, place) for pose in poses])
     seen += random.normal(size=seen.shape) * (0.001, 0.001, 0.002)
     return CalibrationSignals(time, columns, time, seen, seed)
 
@@ -158,10 +166,11 @@ def _end(signals: CalibrationSignals, steps: Vector) -> tuple[float, float]:
     return float(np.hypot(error[0], error[1])), abs(float(error[2]))
 
 
-def test_odometry_with_the_growth_that_was_found_knows_how_far_it_is_off() -> None:
-    slip, place = (0.02, 0.04), np.array(SENSOR)
-    made = {"axes": (0.2, 0.2, 0.15), "slip": slip}
-    drift = expected_drift([drive(TRUE_MECANUM, seed, **made) for seed in range(12)], TRUE_MECANUM, place)
+@pytest.mark.parametrize("place", [SENSOR, (0.4, 0.3, 0.0)], ids=["body near the middle", "body at a corner"])
+def test_odometry_with_the_growth_that_was_found_knows_how_far_it_is_off(place: tuple[float, float, float]) -> None:
+    slip = (0.02, 0.04)
+    made = {"axes": (0.2, 0.2, 0.15), "slip": slip, "place": place}
+    drift = expected_drift([drive(TRUE_MECANUM, seed, **made) for seed in range(12)], TRUE_MECANUM, np.array(place))
     growths = drift.estimates()
     for estimate, true in zip(growths, slip, strict=True):
         assert estimate.identified and estimate.interval[0] <= true <= estimate.interval[1]
@@ -180,6 +189,12 @@ def test_odometry_with_the_growth_that_was_found_knows_how_far_it_is_off() -> No
         off[2] = planar.wrap(off[2])
         inside.append(off @ np.linalg.solve(states[-1].covariance, off) <= chi2.ppf(0.95, 3))
     assert np.mean(inside) >= 0.9, f"{np.mean(inside)}"
+
+
+def test_a_growth_of_the_position_that_the_yaw_explains_is_refused() -> None:
+    position, yaw = Drift(0.01, 0.01, 8, 0.004, 0.0, 0.02).estimates()
+    assert position.reason is not None and position.reason.kind is Kind.CONFUSED
+    assert yaw.identified and 0.0 < yaw.interval[0] < 0.02 < yaw.interval[1]
 
 
 def test_the_drift_with_a_wrong_radius_is_that_of_the_radius() -> None:

@@ -230,7 +230,7 @@ class Odometry:
         return planar.compose(pose, planar.exponential(-error))
 
     def _noise(self, displacement: Vector, turn: GyroTurn | None) -> tuple[float, float, float]:
-        """Variances of a displacement in the body frame, proportional to the distance; of the yaw with a gyro its."""
+        """Variances of a displacement in the body frame, proportional to the way; the yaw has that of a gyro."""
         way = hypot(displacement[0], displacement[1]) + self._reach * abs(float(displacement[2]))
         position = self._drift.position**2 * way
         return position, position, self._drift.yaw**2 * way if turn is None else turn.variance

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import least_squares
-from scipy.special import fdtri
+from scipy.special import chdtri, fdtri
 
 from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
@@ -33,6 +33,7 @@ from youbot_dynamics.identification.least_squares import (
     ByName,
     Estimate,
     Kind,
+    Reason,
     Unknown,
     judge,
     student,
@@ -46,7 +47,8 @@ _STEP = 0.5  # [s] between the poses that are compared
 _SPANS = 5.0, 10.0, 20.0, 40.0, math.inf  # [s] over which errors are measured
 _LEAST_OF_A_SPAN = 0.1  # [m] way of the wheels
 _OUTLIER = 25.0  # times the median variance [1]: jumps of the tracker
-_FACTOR_TWO = 1.0  # largest useful half-width of the growth of errors, as its share
+_USEFUL_GROWTH = 1.0  # largest useful half-width of the growth of errors, as its share: of five drives
+_BY_YAW = Reason(Kind.CONFUSED, "errors of the yaw explain those of the position")
 _FEWEST_DRIVES = 4  # fewer are cut into parts
 _PARTS = 6  # at least, where drives are cut
 _FEWEST_POSES = 8  # compared in a drive
@@ -71,20 +73,29 @@ class Drift(NamedTuple):
     yaw: float  # the same [rad/m]
     drives: int  # by which it is known
     kinds: float  # standard deviation between kinds of motion of what a size seems to be [1]
-    position_growth: float  # of each axis per square root of the way, besides what the yaw makes of it [m/sqrt(m)]
+    # Of each axis, per square root of the way, besides what the yaw makes of it [m/sqrt(m)]; 0 if that is all
+    position_growth: float
     yaw_growth: float  # the same of the yaw [rad/sqrt(m)]
 
     def estimates(self) -> tuple[Estimate, Estimate]:
-        """Growth of position and yaw, as `BaseDrift` has it, with intervals by the number of drives."""
-        share = 1.0 / math.sqrt(2.0 * self.drives)
+        """Growth of position and yaw, as `BaseDrift` has it, with the 95 % intervals of standard deviations of drives.
+
+        That the growth of the yaw is the largest of several lengths is not in its interval.
+        """
+        outside = 0.5 * (1.0 - CONFIDENCE)
+        low, high = np.sqrt(self.drives / chdtri(self.drives, [outside, 1.0 - outside])).tolist()
         units = ("position", "m/sqrt(m)", self.position_growth), ("yaw", "rad/sqrt(m)", self.yaw_growth)
         position, yaw = (
             judge(
-                Unknown(name, unit, share=_FACTOR_TWO), value, share * value, student(self.drives - 1) * share * value
+                Unknown(name, unit, share=_USEFUL_GROWTH),
+                value,
+                value / math.sqrt(2.0 * self.drives),
+                0.5 * (high - low) * value,
+                interval=(low * value, high * value),
             )
             for name, unit, value in units
         )
-        return position, yaw
+        return position if self.position_growth else position.refused(_BY_YAW), yaw
 
     def within(self, way: float, turn: float) -> tuple[float, float]:
         """Errors [m, rad] at the end that 95 % of drives do not exceed, also of another kind of motion.
@@ -168,14 +179,17 @@ class _Drive:
 
         Returns:
             (k, 4): errors of position [m] and yaw [rad] at the end, way of the wheels [m], and the integral over it of
-            the squared distance to the end [m3], by which a random walk of the yaw moves the end.
+            the squared distance [m3] from the base to the end of the body, which a random walk of the yaw moves.
         """
         path = odometry(self.signals, wheels, self.times, sensor)
         turned = np.unwrap(self.poses[:, 2] - path[:, 2])
-        steps = np.abs(np.diff(odometry(self.signals, wheels, self.times), axis=0))
-        ways, middles = np.hypot(steps[:, 0], steps[:, 1]) + reach * steps[:, 2], 0.5 * (path[1:, :2] + path[:-1, :2])
-        first, last = self.times[[0, -1]]
-        cuts = [0, len(ways)] if math.isinf(span) else np.searchsorted(self.times, np.arange(first, last, span))
+        base = odometry(self.signals, wheels, self.times)
+        steps, middles = np.abs(np.diff(base, axis=0)), 0.5 * (base[1:, :2] + base[:-1, :2])
+        ways = np.hypot(steps[:, 0], steps[:, 1]) + reach * steps[:, 2]
+        cuts = np.array([0, len(ways)])
+        if math.isfinite(span):
+            starts = np.arange(self.times[0], self.times[-1] + 0.5 * _STEP, span)
+            cuts = np.minimum(np.searchsorted(self.times, starts), len(ways))
         rows = []
         for i, j in zip(cuts[:-1], cuts[1:], strict=True):
             rolled, seen = (planar.turned(all_[j, :2] - all_[i, :2], -all_[[i], 2])[0] for all_ in (path, self.poses))
@@ -223,16 +237,14 @@ def expected_drift(
     wheels: Wheels,
     sensor: Vector,
     offsets: Sequence[float] | Vector = (),
-    shortest: float = 0.0,
 ) -> Drift:
-    """Drift of odometry with a geometry that is known, by the ends of these recordings.
+    """Drift of odometry with a geometry that is known, by these recordings; noise of the poses counts as drift.
 
     Args:
         recordings: as of `calibrate_whole_way`.
         wheels: the geometry.
         sensor: (3,) pose of the tracked body on the base [m, m, rad].
         offsets: as of `calibrate_whole_way`.
-        shortest: span [s] over which the noise of the poses is small beside the motion.
 
     Raises:
         InputError: as `calibrate_whole_way`.
@@ -240,7 +252,7 @@ def expected_drift(
     """
     offsets, geometry = _checked(recordings, wheels, offsets), _geometry(wheels)
     drives = _drives(recordings, offsets, wheels, geometry.reach)
-    return _drift(drives, [(wheels, sensor)] * len(drives), geometry, shortest)
+    return _drift(drives, [(wheels, sensor)] * len(drives), geometry)
 
 
 def _checked(
@@ -260,25 +272,25 @@ def _checked(
     return checked
 
 
-def _drift(
-    drives: Sequence[_Drive], found: Sequence[tuple[Wheels, Vector]], geometry: _Geometry, shortest: float = 0.0
-) -> Drift:
-    """Drift of each drive with its geometry and pose of the body (3,), over spans from `shortest` [s] to the whole.
+def _drift(drives: Sequence[_Drive], found: Sequence[tuple[Wheels, Vector]], geometry: _Geometry) -> Drift:
+    """Drift of each drive with its geometry and pose of the body (3,).
 
-    Slip is no random walk: over some lengths errors grow faster than over others. The growth is the largest of all.
+    Slip is no random walk: over some lengths the yaw grows faster than over others, and the largest growth counts. The
+    growth of the position is that over the shortest: over longer ones nearly all of its error comes from the yaw.
     """
     pairs = list(zip(drives, found, strict=True))
-    position_growth = yaw_growth = 0.0
-    for span in (each for each in _SPANS if each >= shortest):
+    position_growths, yaw_growth = list[float](), 0.0
+    for span in _SPANS:
         table = np.vstack([drive.drifts(*given, geometry.reach, span) for drive, given in pairs])
         position, yaw, way, moment = table[table[:, 2] > _LEAST_OF_A_SPAN].T
         if len(way):
             turning = _mean(yaw**2 / way)
             moved = _mean(position**2 / (2.0 * way)) - turning * float(np.mean(moment / (2.0 * way)))
-            position_growth, yaw_growth = max(position_growth, moved), max(yaw_growth, turning)
+            position_growths.append(math.sqrt(max(moved, 0.0)))
+            yaw_growth = max(yaw_growth, math.sqrt(turning))
     ends = np.vstack([drive.drifts(*given, geometry.reach, math.inf) for drive, given in pairs])
     position, yaw = np.sqrt(np.mean((ends[:, :2] / ends[:, 2:3]) ** 2, axis=0)).tolist()
-    return Drift(position, yaw, len(ends), geometry.kinds, math.sqrt(position_growth), math.sqrt(yaw_growth))
+    return Drift(position, yaw, len(ends), geometry.kinds, position_growths[0], yaw_growth)
 
 
 def _mean(squares: Vector) -> float:

@@ -32,6 +32,7 @@ _OWN_POSES = Reason(
     "the configured geometry already explains these poses to a fraction of a millimetre: they were computed from the "
     "wheels, or there is nothing to calibrate",
 )
+_NOISY = Reason(Kind.NOT_MEASURED, "the poses scatter more than odometry drifts between them")
 _COUNTING = (
     "roller phases are those of the newest recording, and are valid until the driver restarts its count; "
     "odometry detects that"
@@ -75,7 +76,10 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     samples = sum(len(signals.poses) for signals in used)
     findings = geometry_findings(fitted.calibration, geometry, samples)
     if drift is not None:
-        findings += [Finding(FINDINGS.row(estimate.name), estimate, samples) for estimate in drift.estimates()]
+        noise, growths = fitted.calibration.noise, drift.estimates()
+        if noise is not None and noise.span > _LONG:
+            growths = growths[0].refused(_NOISY), growths[1].refused(_NOISY)
+        findings += [Finding(FINDINGS.row(growth.name), growth, samples) for growth in growths]
     if own:
         findings = [finding.refused(_OWN_POSES) for finding in findings]
     if isinstance(fitted.phases, str):
@@ -115,11 +119,8 @@ def _noise_note(noise: PoseNoise | None) -> list[str]:
 
 def _drift(recordings: Sequence[CalibrationSignals], calibration: Calibration) -> Drift | None:
     """What odometry does over whole drives; None where there are too few."""
-    noise = calibration.noise
-    shortest = noise.span if noise is not None and noise.span > _LONG else 0.0
-    given = calibration.base, calibration.sensor, calibration.offsets.tolist()
     try:
-        return expected_drift(recordings, *given, shortest)
+        return expected_drift(recordings, calibration.base, calibration.sensor, calibration.offsets.tolist())
     except IdentificationError:
         return None
 
