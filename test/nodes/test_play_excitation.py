@@ -67,7 +67,7 @@ def test_numbers_that_make_no_motion_write_no_file(tmp_path, capsys, words, expe
 def test_a_file_that_cannot_be_written_is_named_as_it_was_given(tmp_path, capsys):
     wanted = tmp_path / "nowhere" / "drive.txt"
     assert exit_code("play", "excitation", "--duration", "20", "--write", wanted) == 1
-    assert f"--write {wanted}: got No such file or directory" in capsys.readouterr().err
+    assert f"--write {wanted}: got no such folder" in capsys.readouterr().err
 
 
 def test_the_way_to_the_start_is_slow_smooth_and_from_rest():
