@@ -42,7 +42,9 @@ def printed(name: str) -> str:
     out, wrong = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(wrong):
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
-    assert not wrong.getvalue()
+    # On a busy computer an example may wait for another test that compiles the same function, and says so.
+    said = [line for line in wrong.getvalue().splitlines() if not line.startswith("another process compiles ")]
+    assert not said
     return out.getvalue()
 
 

@@ -385,9 +385,10 @@ class DrivenBase(MadeOfArguments):
         Raises:
             InputError: shapes that do not match, or moments before the first command.
         """
-        times = array("sent", sent, (None,))
-        commands = array("twists", twists, (len(times), 3))
-        at = array("moments", moments, (None,))
+        # Copies, since `follow` would be compiled anew, for seconds, for arrays that cannot be written.
+        times = array("sent", sent, (None,)).copy()
+        commands = array("twists", twists, (len(times), 3)).copy()
+        at = array("moments", moments, (None,)).copy()
         poses = np.zeros((len(at), 3))
         if len(at) == 0 or len(times) == 0:
             return poses

@@ -239,7 +239,7 @@ class ArmEkf:
         Raises:
             InputError: wrong shapes.
         """
-        stamps = np.ascontiguousarray(stamp, dtype=np.float64)
+        stamps = np.array(stamp, dtype=np.float64)  # a copy: for one that cannot be written numba would compile anew
         if stamps.ndim != 1:
             raise InputError("stamp", got=f"shape {stamps.shape}", expected="shape (t,)")
         t, n = len(stamps), self.arm.tree.nv

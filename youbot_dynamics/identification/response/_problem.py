@@ -99,9 +99,10 @@ class Problem:
         for drive, known, moved in zip(self.drives, self.known, self.moved, strict=True):
             poses, residual = np.zeros((len(drive.stamps), 3)), np.empty_like(moved)
             twists = np.ascontiguousarray(drive.twists * x[GAINS])
-            begin, end, state = float(drive.sent[0]), float(drive.stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
             if kind.loaded:
-                follow(constants, state, begin, end, _STEP, drive.sent, twists, drive.stamps, poses)
+                sent, stamps = drive.sent.copy(), drive.stamps.copy()  # `follow` is compiled for arrays of one kind
+                begin, end, state = float(sent[0]), float(stamps[-1]) + _STEP, np.zeros(STATE_SIZE)
+                follow(constants, state, begin, end, _STEP, sent, twists, stamps, poses)
             else:
                 poses = rolled_path(lagged_positions(drive, twists, x[:3], float(x[LAG])))
             _write_residual(moved, poses, known, self.scale, residual)
