@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from scipy.stats import chi2
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.calibration import CalibrationSignals, WholeWay, calibrate_whole_way, held
@@ -32,6 +33,9 @@ MEASURES = "worst position [m]", "worst heading [deg]", "rms position [m]", "rms
 _OMNI = np.radians([30.0, 150.0, 270.0])
 _SIGNS = {"diff": (1.0, 1.0), "omni3": (-1.0, -1.0, -1.0), "omni4": (1.0, -1.0, 1.0, -1.0)}
 _FAR, _SHARE, _BELOW = 1.1, 0.9, 0.85  # goals: no cell above, share of the cells at most 1, mean of a kind
+_SPANS = 5.0, 10.0, 20.0, 40.0, np.inf  # [s] over which the covariance of odometry is tried
+_LEAST_WAY = 0.1  # [m] in a span
+_REGION = chi2.ppf(0.95, [1, 2])  # largest squared errors of yaw and position, in units of their covariance
 
 # Published geometry by set: size L [m], diameters [m]; of the tricycle wheelbase, diameter, steering offset [deg].
 PUBLISHED = {
@@ -144,6 +148,41 @@ def errors(run: Run, angles: Vector, wheels: MecanumBase | Tricycle, sensor: Vec
     return np.column_stack([position, np.degrees(np.abs((turn + np.pi) % (2.0 * np.pi) - np.pi))])
 
 
+def within(run: Run, found: WholeWay, span: float) -> Vector:
+    """Whether errors of odometry that starts anew after each span [s] lie in the 95 % region of its covariance.
+
+    Returns:
+        (k, 2): of yaw and position in each span; by the growths that `found` has for other sets.
+    """
+    steps = np.diff(run.mended, axis=0) @ found.wheels.forward_matrix.T
+    ways = np.hypot(steps[:, 0], steps[:, 1]) + _reach(found) * np.abs(steps[:, 2])
+    parts = max(1, int((run.time[-1] - run.time[0]) // span))
+    cuts = np.linspace(0, len(steps), parts + 1).astype(int)
+    seen = run.poses - found.sensor * [0.0, 0.0, 1.0]
+    rows = []
+    for i, j in zip(cuts[:-1], cuts[1:], strict=True):
+        yaw = seen[i, 2] + np.concatenate([[0.0], np.cumsum(steps[i:j, 2])])
+        chord = np.sinc(0.5 * steps[i:j, 2] / np.pi) * np.exp(1j * (yaw[:-1] + 0.5 * steps[i:j, 2]))
+        base = np.concatenate([[0.0], np.cumsum(chord * (steps[i:j, 0] + 1j * steps[i:j, 1]))])
+        body = base + complex(*found.sensor[:2]) * np.exp(1j * yaw)
+        off = body[-1] - body[0] - complex(*(seen[j, :2] - seen[i, :2]))
+        turn = (yaw[-1] - seen[j, 2] + np.pi) % (2.0 * np.pi) - np.pi
+        arm = 1j * (body[-1] - 0.5 * (base[1:] + base[:-1]))
+        moved = np.column_stack([arm.real, arm.imag])
+        way, growth = float(np.sum(ways[i:j])), found.drift.yaw_growth**2
+        if way < _LEAST_WAY:
+            continue
+        position = found.drift.position_growth**2 * way * np.eye(2) + growth * (moved.T * ways[i:j]) @ moved
+        error = np.array([off.real, off.imag])
+        rows.append((turn**2 <= _REGION[0] * growth * way, error @ np.linalg.solve(position, error) <= _REGION[1]))
+    return np.array(rows).reshape(-1, 2)
+
+
+def _reach(found: WholeWay) -> float:
+    """Way of the wheels a radian of turn [m]."""
+    return found.wheels.wheelbase if isinstance(found.wheels, Tricycle) else found["lever"].value
+
+
 def measures(runs: Sequence[Run], wheels: MecanumBase | Tricycle, sensor: Vector, logged: bool) -> Vector:
     """The four `MEASURES` (4,) of a set."""
     table = np.vstack([errors(run, run.as_logged if logged else run.mended, wheels, sensor) for run in runs])
@@ -164,6 +203,8 @@ class Left(NamedTuple):
     ratios: Vector  # (k, 4) over those of each published geometry of another set
     inside: int  # runs whose end lies within the predicted drift
     runs: int
+    covered: tuple[Vector, ...]  # (k, 2) of each of `_SPANS`: whether yaw and position lie in their region
+    growths: tuple[float, float]  # of yaw and position, by the other sets
 
 
 def left_out(sets: Sequence[DataSet], each: DataSet) -> Left:
@@ -181,11 +222,13 @@ def left_out(sets: Sequence[DataSet], each: DataSet) -> Left:
     for run in each.runs:
         end = errors(run, run.mended, result.wheels, result.sensor)[-1]
         steps = np.diff(run.mended, axis=0) @ result.wheels.forward_matrix.T
-        reach = result.wheels.wheelbase if isinstance(result.wheels, Tricycle) else result["lever"].value
-        way = float(np.sum(np.hypot(steps[:, 0], steps[:, 1]) + reach * np.abs(steps[:, 2])))
+        way = float(np.sum(np.hypot(steps[:, 0], steps[:, 1]) + _reach(result) * np.abs(steps[:, 2])))
         position, yaw = result.drift.within(way, float(np.sum(np.abs(steps[:, 2]))))
         inside += bool(end[0] <= position) + bool(np.radians(end[1]) <= yaw)
-    return Left(each.key, ours, ours / np.array(published).reshape(-1, 4), inside, 2 * len(each.runs))
+    covered = tuple(np.vstack([within(run, result, span) for run in each.runs]) for span in _SPANS)
+    growths = result.drift.yaw_growth, result.drift.position_growth
+    ratios = ours / np.array(published).reshape(-1, 4)
+    return Left(each.key, ours, ratios, inside, 2 * len(each.runs), covered, growths)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -238,6 +281,7 @@ def _show_kind(console: Console, kind: str, sets: Sequence[DataSet]) -> bool:
         ]
         own.add_row(each.key, *values)
     console.print(own)
+    _show_cover(console, kind, parts)
     ratios = np.vstack([part.ratios for part in parts])
     if not ratios.size:
         console.print("  no published geometry of these sets is known: nothing to compare with\n")
@@ -250,6 +294,20 @@ def _show_kind(console: Console, kind: str, sets: Sequence[DataSet]) -> bool:
         "the predicted drift (goal 90 to 99)\n"
     )
     return low >= _SHARE and mean <= _BELOW and far <= _FAR and 0.9 <= inside / runs <= 0.99
+
+
+def _show_cover(console: Console, kind: str, parts: Sequence[Left]) -> None:
+    """Print how often the covariance of odometry held on sets that were left out."""
+    table = Table(title=f"{kind}: spans of sets left out in the 95 % region of the covariance of odometry")
+    table.add_column("growth from the other sets")
+    for span in _SPANS:
+        table.add_column(f"{span:g} s" if np.isfinite(span) else "whole run", justify="right")
+    growths = np.array([part.growths for part in parts]).T
+    shares = [np.mean(np.vstack(spans), axis=0) for spans in zip(*(part.covered for part in parts), strict=True)]
+    for k, name, unit in ((0, "yaw", "rad/sqrt(m)"), (1, "position", "m/sqrt(m)")):
+        cells = [f"{100.0 * share[k]:.0f} %" for share in shares]
+        table.add_row(f"{name} {min(growths[k]):.3f} to {max(growths[k]):.3f} {unit}", *cells)
+    console.print(table)
 
 
 if __name__ == "__main__":

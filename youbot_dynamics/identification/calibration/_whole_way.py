@@ -48,6 +48,11 @@ _SPANS = 5.0, 10.0, 20.0, 40.0, math.inf  # [s] over which errors are measured
 _LEAST_OF_A_SPAN = 0.1  # [m] way of the wheels
 _OUTLIER = 25.0  # times the median variance [1]: jumps of the tracker
 _USEFUL_GROWTH = 1.0  # largest useful half-width of the growth of errors, as its share: of five drives
+# A tenth of the least growth of five real robots, the four of the benchmark OptiOdom and one of PoliMi
+_LEAST_GROWTH = 0.0003, 0.0015  # [m/sqrt(m), rad/sqrt(m)]
+_NO_SLIP = Reason(
+    Kind.NOT_OF_THE_ROBOT, "odometry drifts ten times less than on any real floor: a simulation without slip?"
+)
 _BY_YAW = Reason(Kind.CONFUSED, "errors of the yaw explain those of the position")
 _FEWEST_DRIVES = 4  # fewer are cut into parts
 _PARTS = 6  # at least, where drives are cut
@@ -80,6 +85,7 @@ class Drift(NamedTuple):
     def estimates(self) -> tuple[Estimate, Estimate]:
         """Growth of position and yaw, as `BaseDrift` has it, with the 95 % intervals of standard deviations of drives.
 
+        Both are refused where the yaw grows as on no real floor, and that of the position where the yaw explains it.
         That the growth of the yaw is the largest of several lengths is not in its interval.
         """
         outside = 0.5 * (1.0 - CONFIDENCE)
@@ -95,7 +101,9 @@ class Drift(NamedTuple):
             )
             for name, unit, value in units
         )
-        return position if self.position_growth else position.refused(_BY_YAW), yaw
+        if yaw.value < _LEAST_GROWTH[1]:
+            return position.refused(_NO_SLIP), yaw.refused(_NO_SLIP)
+        return position if position.value >= _LEAST_GROWTH[0] else position.refused(_BY_YAW), yaw
 
     def within(self, way: float, turn: float) -> tuple[float, float]:
         """Errors [m, rad] at the end that 95 % of drives do not exceed, also of another kind of motion.
