@@ -26,7 +26,7 @@ from youbot_dynamics.kinematics.tricycle import Tricycle
 Wheels: TypeAlias = MecanumBase | Tricycle
 
 _BASE = np.zeros(3)  # pose of the base relative to itself
-AROUND = 0.08  # [s] between the poses whose second difference is the acceleration
+AROUND = 0.16  # [s] from a pose to the farthest ones that give its acceleration
 STEP = 1e-6  # step of the numerical slopes, in logarithms, m, rad, s
 
 
@@ -131,10 +131,15 @@ def odometry(signals: CalibrationSignals, base: Wheels, times: Vector, sensor: V
 
 
 def tracked(signals: CalibrationSignals, base: MecanumBase, times: Vector, sensor: Vector, smoothing: float) -> Vector:
-    """Poses (m, 3) as `odometry`, with `smoothing` [s2] times their second derivative: as a tracker shows them."""
-    moments = np.concatenate([times - AROUND, times, times + AROUND])
-    before, path, after = np.split(odometry(signals, base, moments, sensor), 3)
-    return path + smoothing / AROUND**2 * (before - 2.0 * path + after)
+    """Poses (m, 3) as `odometry`, with `smoothing` [s2] times their second derivative: as a tracker shows them.
+
+    The derivative is without the pose itself: the error of a coarse encoder, in it and in the residual, would look like
+    smoothing.
+    """
+    shifts = AROUND * np.array([0.0, -1.0, -0.5, 0.5, 1.0])
+    poses = odometry(signals, base, np.add.outer(shifts, times).ravel(), sensor)
+    path, first, before, after, last = np.split(poses, len(shifts))
+    return path + smoothing / (0.75 * AROUND**2) * (first - before - after + last)
 
 
 def _rotations(signals: CalibrationSignals, times: Vector) -> Vector:
