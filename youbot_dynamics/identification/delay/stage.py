@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from youbot_dynamics.arrays import usual_step
-from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.delay._estimator import DelayEstimate, combine, estimate_delay
 from youbot_dynamics.identification.finding import CASES, Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import Estimate, Unknown, reaching
@@ -23,9 +23,9 @@ from youbot_dynamics.identification.signals import (
     MotionSignals,
     base_signals,
     stream_gaps,
-    text_signals,
 )
 from youbot_dynamics.identification.stages import DRAWN, Taken
+from youbot_dynamics.recording.text_log import TextLog
 from youbot_dynamics.robot import Robot
 
 EFFECTIVE = Row("robot.base.delay.effective_{axis}", "s", "delay {axis}", told=("delay {axis}",))
@@ -66,7 +66,7 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
     if opened.log is not None and channel_log:
         signals = text_signals(opened.log)
     else:
-        signals = base_signals(opened.bag(), robot, opened.options.topics)
+        signals = base_signals(opened.bag(), robot, opened.options.topics, of_joints=True)
     results = _piece_estimates(signals, "fopdt")
     piece, longest_estimates = results[0]
     fits: tuple[FitCurve, ...] = ()
@@ -87,6 +87,35 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
         estimates = tuple(_changed(one, partial(_later, by=sampled.get(one.channel, 0.0))) for one in estimates)
     from_logged_speeds = channel_log and signals.measured_is == "velocity"
     return _DelayPart(estimates, fits, signals.clock, signals.source, from_logged_speeds, untold)
+
+
+def text_signals(log: TextLog) -> MotionSignals:
+    """Command and motion of the channels of a text log: speeds, else positions, else those of joints of these names.
+
+    Raises:
+        RecordingError: no channel has both a command and a motion.
+    """
+    speed = {**log.joints.get("velocity", {}), **log.measured}
+    place = {**log.joints.get("position", {}), **log.measured_position}
+    both = [name for name in log.command if name in speed or name in place]
+    if not both:
+        got = f"commands {', '.join(log.command) or 'none'}, motions {', '.join({**speed, **place}) or 'none'}"
+        remedy = "name them in --columns as command.NAME and measured.NAME"
+        raise RecordingError(f"{log.path}", got=got, expected="a channel with both", remedy=remedy)
+    speeds = all(name in log.measured for name in both) or not any(name in place for name in both)
+    motion = [speed[name] if speeds else place.get(name, np.full(len(log.time), np.nan)) for name in both]
+    return MotionSignals(
+        channels=tuple(both),
+        units=("1",) * len(both),
+        command_time=log.time,
+        command=np.column_stack([log.command[name] for name in both]),
+        measured_time=log.time,
+        measured=np.column_stack(motion),
+        measured_is="velocity" if speeds else "position",
+        friction=None,
+        clock="time column",
+        source="command to measured columns",
+    )
 
 
 def effective_delays(signals: MotionSignals) -> dict[str, float]:
