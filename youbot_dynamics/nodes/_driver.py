@@ -10,7 +10,7 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.errors import ParameterError, listed
 from youbot_dynamics.kinematics.steering import joint_commands
 from youbot_dynamics.nodes._messages import nanoseconds
 from youbot_dynamics.nodes._runtime import COMMAND_QOS, acknowledged
@@ -23,7 +23,11 @@ _TYPES = {
     "float64_multi_array": (Float64MultiArray, "wheel_velocity_controller/commands"),
 }
 INTERFACES = tuple(_TYPES)
-_ARRAY = INTERFACES[-1]
+
+
+def interfaces_of(robot: Robot) -> tuple[str, ...]:
+    """Interfaces that the driver of a robot can have: an array of speeds cannot steer."""
+    return INTERFACES[:-1] if robot.driver.wheelbase > 0.0 else INTERFACES
 
 
 class DriverOutput:
@@ -46,11 +50,9 @@ class DriverOutput:
         self.interface = interface
         self.publisher: Publisher = node.create_publisher(kind, topic, COMMAND_QOS)
         self._base = robot.driver.mecanum()
-        if self._base.steered and interface == _ARRAY:
+        if interface not in (known := interfaces_of(robot)):
             remedy = "an array of speeds cannot steer"
-            raise ParameterError(
-                "parameter command_interface", got=_ARRAY, expected="twist or joint_state", remedy=remedy
-            )
+            raise ParameterError("parameter command_interface", got=interface, expected=listed(known), remedy=remedy)
         self._names = robot.driver.wheel_joints
         self._signs = np.array(robot.driver.command_sign)
         self._order = robot.driver.array_places()

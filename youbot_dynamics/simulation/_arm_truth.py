@@ -36,6 +36,7 @@ _MOTOR_FACTORS = (
 def drawn(
     description: str, unit: str, bounds: tuple[float, float], source: str = _FACTS, length: int | None = None
 ) -> Any:
+    """Fact of a hidden quantity: in words, its unit and its bounds, its source, and the number of its values."""
     return fact(description, unit, bounds, source=source, length=length)
 
 
