@@ -122,7 +122,7 @@ class ResponseMonitor:
     def read(self, stamp: float, angles: ArrayLike) -> None:
         """Process wheel angles (n,) [rad], positive forward, read at a stamp [s]; updates `axes` every 1.5 s.
 
-        Of a steered wheel they are `MecanumBase.of_joints` (3,) of `joint_motion`.
+        Of a steered wheel they are `MecanumBase.of_joints` (3,) of a `JointMotion`.
         """
         now = np.array(angles, dtype=float)
         if self._readings:

@@ -26,7 +26,7 @@ from youbot_dynamics.identification.reading import (
     times_of,
 )
 from youbot_dynamics.kinematics import planar
-from youbot_dynamics.kinematics.steering import joint_motion, joint_orders
+from youbot_dynamics.kinematics.steering import joint_orders
 from youbot_dynamics.recording.bag import POSE_TYPES, Recording
 from youbot_dynamics.recording.message_types import ODOMETRY
 from youbot_dynamics.recording.series import JointSeries, PoseSeries, TwistSeries
@@ -194,7 +194,7 @@ def base_signals(
     driver or from ours. The motion is computed from the wheels with the calibrated kinematics, so that rotation does
     not mix the axes; their speeds are integrated where the driver reports no angles. Jitter of the stamps about the
     period of the driver is removed (`in_rhythm`). `chosen` is role -> topic, given by the user. Where `of_joints` is
-    set, x and yaw of a steered wheel are the way of its rim, and its angle added up over time (`joint_motion`).
+    set, x and yaw of a steered wheel are the way of its rim [m] and its angle [rad], and their commands [m/s, rad].
 
     Raises:
         RecordingError: a required topic is missing.
@@ -235,7 +235,7 @@ def base_signals(
         orders = joint_orders(wheel_speeds)
         if role == "wheel_commands":
             orders[:, 1] = commands.position[:, 1]
-        command, measured = base.of_joints(orders), base.of_joints(joint_motion(motion_time, angles))
+        command, measured = base.of_joints(orders), base.of_joints(angles)
     return MotionSignals(
         channels=("x", "y", "yaw"),
         units=("m", "m", "rad"),

@@ -65,22 +65,11 @@ def joint_orders(rolling_speeds: ArrayLike) -> Vector:
     return np.array(orders).reshape(-1, 2)
 
 
-def joint_motion(times: ArrayLike, readings: ArrayLike) -> Vector:
-    """Angle of the wheel [rad] and that of its steering, added up over time [rad s], (m, 2), by readings (m, 2) [rad].
+class JointMotion:
+    """Angle of the wheel [rad] and that of its steering, added up over time [rad s], reading by reading.
 
     As a twist moves a base, a commanded speed and steering angle move these two: their delays are those of the joints.
     """
-    time, motion = np.asarray(times, dtype=float), np.array(readings, dtype=float)
-    sound = np.all(np.isfinite(motion), axis=1)
-    angle = motion[sound, 1]
-    ways = 0.5 * (angle[1:] + angle[:-1]) * np.diff(time[sound])
-    motion[~sound] = np.nan
-    motion[sound, 1] = np.append(0.0, np.cumsum(ways))[: len(angle)]
-    return motion
-
-
-class JointMotion:
-    """`joint_motion`, reading by reading."""
 
     def __init__(self) -> None:
         self._last: tuple[float, float] | None = None

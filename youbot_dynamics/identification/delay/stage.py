@@ -63,20 +63,21 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
         IdentificationError: too few samples in common.
     """
     channel_log = opened.log is not None and not {*robot.driver.wheel_joints} & {*opened.log.joints.get("position", ())}
+    steered = not channel_log and robot.base.geometry.wheelbase > 0.0
     if opened.log is not None and channel_log:
         signals = text_signals(opened.log)
     else:
         signals = base_signals(opened.bag(), robot, opened.options.topics, of_joints=True)
-    results = _piece_estimates(signals, "fopdt")
-    piece, longest_estimates = results[0]
+    parts = [_piece_estimates(part, "fopdt") for part in (_of_joints(signals) if steered else (signals,))]
     fits: tuple[FitCurve, ...] = ()
     if opened.number < DRAWN:
         fits = tuple(
             _curve(piece, k, estimate, opened.path.name)
+            for (piece, longest_estimates), *_ in parts
             for k, estimate in enumerate(longest_estimates)
             if estimate.identified
         )
-    estimates = tuple(estimate for _, piece_estimates in results for estimate in piece_estimates)
+    estimates = tuple(one for part in parts for _, piece_estimates in part for one in piece_estimates)
     untold: dict[str, float] = {}
     if opened.log is not None and channel_log:
         known = {name: opened.log.time[np.isfinite(opened.log.command[name])] for name in signals.channels}
@@ -116,6 +117,26 @@ def text_signals(log: TextLog) -> MotionSignals:
         clock="time column",
         source="command to measured columns",
     )
+
+
+def _of_joints(signals: MotionSignals) -> list[MotionSignals]:
+    """Way of a steered wheel, and its angle, to which its command stands as a speed to a speed."""
+    parts = (0, "x", "m", "position"), (2, "yaw", "rad s", "velocity")
+    return [
+        MotionSignals(
+            (name,),
+            (unit,),
+            signals.command_time,
+            signals.command[:, [k]],
+            signals.measured_time,
+            signals.measured[:, [k]],
+            kind,
+            None,
+            signals.clock,
+            signals.source,
+        )
+        for k, name, unit, kind in parts
+    ]
 
 
 def effective_delays(signals: MotionSignals) -> dict[str, float]:
