@@ -21,7 +21,7 @@ _ROUNDING = 1e-6  # [rad] of a limit
 
 
 def rolling(speeds: ArrayLike, readings: ArrayLike) -> Vector:
-    """Speeds (..., 2) [rad/s] along and across, of speeds (..., 2) of the joints at readings (..., 2) [rad]."""
+    """Speeds (m, 2) or (2,) [rad/s] along and across, of as many speeds of the joints and readings [rad]."""
     angle = np.asarray(readings, dtype=float)[..., 1:]
     directions: Vector = np.concatenate([np.cos(angle), np.sin(angle)], axis=-1)
     return np.asarray(speeds, dtype=float)[..., :1] * directions
