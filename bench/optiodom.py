@@ -26,8 +26,8 @@ from scipy.stats import chi2
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.identification.calibration import CalibrationSignals, WholeWay, calibrate_whole_way, held
+from youbot_dynamics.kinematics import steering
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.tricycle import Tricycle
 
 MEASURES = "worst position [m]", "worst heading [deg]", "rms position [m]", "rms heading [deg]"
 _OMNI = np.radians([30.0, 150.0, 270.0])
@@ -91,11 +91,11 @@ class DataSet(NamedTuple):
         return self.key.split("/")[0]
 
 
-def geometry(kind: str, values: Sequence[float]) -> MecanumBase | Tricycle:
+def geometry(kind: str, values: Sequence[float]) -> MecanumBase:
     """Wheels of a robot of the benchmark by its size, diameters and, for a tricycle, offset of the steering angle."""
     size, radii = values[0], 0.5 * np.array(values[1:])
     if kind == "tricyc":
-        return Tricycle(0.5 * values[1], size, float(np.radians(values[2])))
+        return MecanumBase.tricycle(0.5 * values[1], size, float(np.radians(values[2])))
     if kind == "diff":  # the benchmark names the right wheel first
         return MecanumBase.differential(1.0, size, radii[::-1] - 1.0)
     if kind == "omni3":
@@ -124,7 +124,7 @@ def _read_run(file: Path, kind: str, turns: float) -> Run:
     steps = table[:, 4:].copy()
     steps[0] = 0.0  # of the cycle before the first pose
     if kind == "tricyc":
-        rolled = Tricycle.rolled(np.cumsum(2.0 * np.pi / turns * steps[:, 0]), table[:, 5])
+        rolled = steering.rolled(np.column_stack([np.cumsum(2.0 * np.pi / turns * steps[:, 0]), table[:, 5]]))
         return Run(table[:, 0], table[:, 1:4], rolled, rolled, 1.0)
     found = held(steps)
     per_count = 2.0 * np.pi / turns * np.array(_SIGNS[kind])
@@ -135,7 +135,7 @@ def _read_run(file: Path, kind: str, turns: float) -> Run:
     return Run(table[:, 0], table[:, 1:4], logged, mended, 1.0 if found is None else found.rows)
 
 
-def errors(run: Run, angles: Vector, wheels: MecanumBase | Tricycle, sensor: Vector) -> Vector:
+def errors(run: Run, angles: Vector, wheels: MecanumBase, sensor: Vector) -> Vector:
     """Errors (m, 2) [m, deg] of odometry that starts at the first true pose of the tracked body, at `sensor` (3,)."""
     steps = np.diff(angles, axis=0) @ wheels.forward_matrix.T
     yaw = np.concatenate([[0.0], np.cumsum(steps[:, 2])])
@@ -155,7 +155,7 @@ def within(run: Run, found: WholeWay, span: float) -> Vector:
         (k, 2): of yaw and position in each span; by the growths that `found` has for other sets.
     """
     steps = np.diff(run.mended, axis=0) @ found.wheels.forward_matrix.T
-    ways = np.hypot(steps[:, 0], steps[:, 1]) + _reach(found) * np.abs(steps[:, 2])
+    ways = np.hypot(steps[:, 0], steps[:, 1]) + found.wheels.reach * np.abs(steps[:, 2])
     parts = max(1, int((run.time[-1] - run.time[0]) // span))
     cuts = np.linspace(0, len(steps), parts + 1).astype(int)
     seen = run.poses - found.sensor * [0.0, 0.0, 1.0]
@@ -178,12 +178,7 @@ def within(run: Run, found: WholeWay, span: float) -> Vector:
     return np.array(rows).reshape(-1, 2)
 
 
-def _reach(found: WholeWay) -> float:
-    """Way of the wheels a radian of turn [m]."""
-    return found.wheels.wheelbase if isinstance(found.wheels, Tricycle) else found["lever"].value
-
-
-def measures(runs: Sequence[Run], wheels: MecanumBase | Tricycle, sensor: Vector, logged: bool) -> Vector:
+def measures(runs: Sequence[Run], wheels: MecanumBase, sensor: Vector, logged: bool) -> Vector:
     """The four `MEASURES` (4,) of a set."""
     table = np.vstack([errors(run, run.as_logged if logged else run.mended, wheels, sensor) for run in runs])
     return np.concatenate([np.max(table, axis=0), np.sqrt(np.mean(table**2, axis=0))])
@@ -222,7 +217,8 @@ def left_out(sets: Sequence[DataSet], each: DataSet) -> Left:
     for run in each.runs:
         end = errors(run, run.mended, result.wheels, result.sensor)[-1]
         steps = np.diff(run.mended, axis=0) @ result.wheels.forward_matrix.T
-        way = float(np.sum(np.hypot(steps[:, 0], steps[:, 1]) + _reach(result) * np.abs(steps[:, 2])))
+        reach = result.wheels.reach
+        way = float(np.sum(np.hypot(steps[:, 0], steps[:, 1]) + reach * np.abs(steps[:, 2])))
         position, yaw = result.drift.within(way, float(np.sum(np.abs(steps[:, 2]))))
         inside += bool(end[0] <= position) + bool(np.radians(end[1]) <= yaw)
     covered = tuple(np.vstack([within(run, result, span) for run in each.runs]) for span in _SPANS)

@@ -23,10 +23,12 @@ from youbot_dynamics.robot_base import (
     WHEELS,
     Base,
     check_drives,
+    check_same_wheels,
     drive_angles_fact,
     kinematics_of,
     track_fact,
     wheel_distance_fact,
+    wheelbase_fact,
 )
 
 ResultFiles: TypeAlias = Path | str | tuple[Path | str, ...] | None
@@ -37,14 +39,14 @@ _ARM_JOINTS, _JOINT, _URDF = f"{PREFIX}.driver.arm_joints", f"{PREFIX}.arm.joint
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _WRAPPER = "a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp"
 ARM_FACTS = (f"{PREFIX}.arm.", f"{PREFIX}.driver.arm_", f"{PREFIX}.driver.motor_")  # begin the names of an arm's facts
-_OF_WHEELS = ("wheel_", "half_", "drive_", "track", "position_", "velocity_", "command_", "array_", "stamped_")
+_OF_WHEELS = ("wheel", "half_", "drive_", "track", "position_", "velocity_", "command_", "array_", "stamped_")
 BASE_FACTS = (f"{PREFIX}.base.", *(f"{PREFIX}.driver.{name}" for name in _OF_WHEELS))  # those of a base
 _ROOT, _TIP = f"{PREFIX}.arm.root_link", f"{PREFIX}.arm.tip_link"
 _ROTOR = "motor.rotor_inertia"
 _ID, _YOUBOT = f"{PREFIX}.robot_id", "youbot"
 _HAS_ARM, _HAS_BASE = f"{PREFIX}.has_arm", f"{PREFIX}.has_base"
 # Geometry of the base and of its driver alike: where a robot file gives one of both, it is the other's default.
-_OF_BOTH = ("wheel_radius", "half_length", "half_width", "wheel_distance", "track", "drive_angles")
+_OF_BOTH = ("wheel_radius", "half_length", "half_width", "wheel_distance", "track", "wheelbase", "drive_angles")
 _TICK = 1.534e-3  # [rad] assumed step of a wheel's position: 4096 for a turn
 _RPM = "Rajagopal 2018 (MSc thesis, H-BRS), logs of arm joints 4 and 5: 15 rpm, one encoder tick per ms"
 
@@ -58,7 +60,7 @@ def doubled(names: Sequence[str]) -> tuple[str, ...]:
 class Driver:
     """How the youBot driver speaks: names, its own geometry and its signs (value x sign = ours)."""
 
-    wheel_joints: tuple[str, ...] = fact("Joint names of the wheels FL, FR, RL, RR.", source=_WRAPPER)
+    wheel_joints: tuple[str, ...] = fact("Joint names of FL, FR, RL, RR, or wheel and its steering.", source=_WRAPPER)
     arm_joints: tuple[str, ...] = fact("Names of the arm's joints from the base on.", source=_WRAPPER)
     wheel_radius: float = fact("Wheel radius in the driver's configuration.", "m", (0.02, 0.5), source=_DRIVER)
     half_length: float = fact("Half of the wheelbase in the driver's configuration.", "m", (0.05, 1.0), source=_DRIVER)
@@ -66,6 +68,7 @@ class Driver:
     wheel_distance: float = wheel_distance_fact()
     drive_angles: tuple[float, ...] = drive_angles_fact()
     track: float = track_fact()
+    wheelbase: float = wheelbase_fact()
     position_sign: tuple[float, ...] = fact(
         "Sign of the wheel positions: the wrapper inverts FL and BL.",
         "1",
@@ -134,13 +137,13 @@ class Driver:
                 thing, remedy = f"parameter robot.driver.{what}", "give each joint its own name"
                 raise ParameterError(thing, got=f"{', '.join(twice)} twice", expected="each once", remedy=remedy)
 
-        check_drives("parameter robot.driver", self.wheel_distance, self.drive_angles, self.track)
+        check_drives("parameter robot.driver", self)
         wheels = WHEELS[: len(self.drive_angles)]
         for what in ("wheel_joints", "position_sign", "velocity_sign", "command_sign", "array_order"):
             if (count := len(getattr(self, what))) != len(wheels):
                 got, expected = f"{count} elements", f"{len(wheels)}, as robot.driver.drive_angles"
                 remedy = "give each wheel one; omni wheels need wheel_distance and drive_angles of robot.driver too, "
-                remedy += "the two wheels of a differential base their track"
+                remedy += "the two wheels of a differential base their track, a steered wheel its wheelbase"
                 raise ParameterError(f"parameter robot.driver.{what}", got=got, expected=expected, remedy=remedy)
         if set(self.array_order) != set(wheels):
             got, expected = ", ".join(self.array_order), f"{', '.join(wheels)} in any order"
@@ -184,10 +187,8 @@ class Robot:
 
     def __post_init__(self) -> None:
         """Refuse a driver of other wheels, and lists of the arm that have not one element for each of its joints."""
-        angles, n = self.base.geometry.drive_angles, len(self.arm.joints)
-        if self.driver.drive_angles != angles:
-            got, expected = str(self.driver.drive_angles), f"those of robot.base.geometry, {angles}"
-            raise ParameterError("parameter robot.driver.drive_angles", got=got, expected=expected)
+        n = len(self.arm.joints)
+        check_same_wheels(self.driver, self.base.geometry, self.has_arm)
         for name in ("driver.arm_joints", "arm.rest_position", "arm.excitation_centre", "arm.excitation_reach"):
             if len(given := attrgetter(name)(self)) != n:
                 got, expected = f"{len(given)} elements", f"one for each of the {n} joints of the arm"
@@ -260,7 +261,7 @@ def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str,
     base, driver = f"{PREFIX}.base", f"{PREFIX}.driver"
     geometry: dict[str, Any] = {}
     for leaf in _OF_BOTH:
-        if leaf == "drive_angles" and geometry["track"] > 0.0:
+        if leaf == "drive_angles" and geometry["track"] + geometry["wheelbase"] > 0.0:
             youbot = {**youbot, f"{driver}.{leaf}": (0.0, 0.0)}
         value = default(f"{driver}.{leaf}", youbot[f"{driver}.{leaf}"])
         geometry[leaf] = value = default(f"{base}.geometry.{leaf}", value)
@@ -278,8 +279,8 @@ def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str,
     length, width = (geometry["half_length"], geometry["half_width"])
     if geometry["wheel_distance"] > 0.0:
         length = width = geometry["wheel_distance"] / np.sqrt(2.0)
-    if geometry["track"] > 0.0:
-        length = width = geometry["track"] / 2.0
+    if (across := geometry["track"] + geometry["wheelbase"]) > 0.0:
+        length = width = across / 2.0
     larger = length * width / (size[0] * size[1])
     heavier = default(f"{base}.mass", rounded(of_youbot("mass") * larger)) / of_youbot("mass")
     wider = (length**2 + width**2) / (size[0] ** 2 + size[1] ** 2)
@@ -289,7 +290,7 @@ def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str,
         ("yaw_inertia", heavier * wider),
         ("wheel_inertia", heavier * higher**2),
         ("friction.wheel_coulomb", heavier * higher),
-        ("friction.roller_coulomb", 0.0 if geometry["track"] > 0.0 else heavier),
+        ("friction.roller_coulomb", 0.0 if across > 0.0 else heavier),
         ("friction.viscous_x", heavier),
         ("friction.viscous_y", heavier),
     ):
@@ -450,11 +451,8 @@ def assumptions(
         return ""
     robot = load_robot(None, params_file, robot_file)
     geometry, base, driver = robot.base.geometry, f"{PREFIX}.base.", f"{PREFIX}.driver."
-    rectangle, circle = ("half_length", "half_width", "lateral_factor"), ("wheel_distance", "drive_angles")
-    shape: tuple[str, ...] = (*(rectangle if geometry.wheel_distance > 0.0 else circle), "track")
-    if geometry.track > 0.0:
-        shape = (*rectangle, *circle, "roller")
-    unasked = (_HAS_ARM, _HAS_BASE, *(place + leaf for place in (f"{base}geometry.", driver) for leaf in shape))
+    places = f"{base}geometry.", f"{base}limits.", driver
+    unasked = (_HAS_ARM, _HAS_BASE, *(place + leaf for place in places for leaf in geometry.unused()))
     if _ROLLERS not in values:  # from which it follows
         unasked += (_LATERAL_FACTOR,)
     if not robot.has_arm:

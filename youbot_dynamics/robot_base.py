@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -65,18 +64,31 @@ def track_fact() -> Any:
     return fact(what, "m", (0.0, 2.0), source=_MECANUM)
 
 
-def check_drives(where: str, wheel_distance: float, drive_angles: Sequence[float], track: float) -> None:
-    """Refuse drive angles that fit no base.
+def wheelbase_fact() -> Any:
+    """Fact of a steered wheel."""
+    what = "Distance of a driven and steered wheel ahead of an axle of fixed wheels; 0 for bases without one."
+    return fact(what, "m", (0.0, 5.0), source=_MECANUM)
+
+
+def check_drives(where: str, facts: Any) -> None:
+    """Refuse drive angles that fit no base, by the geometry of a base or of its driver.
 
     Raises:
-        ParameterError: a track and omni or other than two wheels, else neither three nor four wheels, or omni wheels
-            without their distance.
+        ParameterError: a track or a wheelbase and omni or other than two wheels, or both; else neither three nor four
+            wheels, or omni wheels without their distance.
     """
-    if track > 0.0:
-        if wheel_distance > 0.0 or tuple(drive_angles) != (0.0, 0.0):
-            got = f"{track:g} with wheel_distance {wheel_distance:g} and {len(drive_angles)} drive_angles"
-            remedy = "leave both out for a differential base, or leave out the track"
-            raise ParameterError(f"{where}.track", got=got, expected="two wheels that drive forward", remedy=remedy)
+    wheel_distance, drive_angles = facts.wheel_distance, facts.drive_angles
+    for size, kind, other in (
+        ("track", "for a differential base", facts.wheelbase),
+        ("wheelbase", "for a steered wheel, and the track", facts.track),
+    ):
+        if getattr(facts, size) == 0.0:
+            continue
+        if wheel_distance + other > 0.0 or tuple(drive_angles) != (0.0, 0.0):
+            got = f"{getattr(facts, size):g} with wheel_distance {wheel_distance:g}"
+            got += f" and {len(drive_angles)} drive_angles" + (" and both track and wheelbase" if other else "")
+            remedy = f"leave both out {kind}, or leave out the {size}"
+            raise ParameterError(f"{where}.{size}", got=got, expected="two wheels that drive forward", remedy=remedy)
         return
     if len(drive_angles) not in (3, 4):
         raise ParameterError(f"{where}.drive_angles", got=f"{len(drive_angles)} wheels", expected="three or four")
@@ -85,8 +97,23 @@ def check_drives(where: str, wheel_distance: float, drive_angles: Sequence[float
         raise ParameterError(f"{where}.wheel_distance", got="0 for omni wheels", expected="above 0", remedy=remedy)
 
 
+def check_same_wheels(driver: Any, geometry: BaseGeometry, has_arm: bool) -> None:
+    """Refuse a driver of other wheels than the base has, and an arm on a base with a steered wheel (ParameterError)."""
+    if driver.drive_angles != geometry.drive_angles:
+        got, expected = str(driver.drive_angles), f"those of robot.base.geometry, {geometry.drive_angles}"
+        raise ParameterError("parameter robot.driver.drive_angles", got=got, expected=expected)
+    if (driver.wheelbase > 0.0) != (geometry.wheelbase > 0.0):
+        got = f"{driver.wheelbase:g} with {geometry.wheelbase:g} of robot.base.geometry"
+        raise ParameterError("parameter robot.driver.wheelbase", got=got, expected="both above 0, or neither")
+    if geometry.wheelbase > 0.0 and has_arm:
+        got, remedy = "true for a base with a steered wheel", "describe the arm in a robot file of its own"
+        raise ParameterError("parameter robot.has_arm", got=got, expected="false", remedy=remedy)
+
+
 def kinematics_of(facts: Any, lateral_factor: float, radius_errors: ArrayLike) -> MecanumBase:
-    """Kinematics by facts of a base: two fixed wheels, omni wheels on a circle, or a rectangle; errors are (n,)."""
+    """Kinematics by facts of a base: a steered wheel, two fixed, omni on a circle, or a rectangle; errors are (n,)."""
+    if facts.wheelbase > 0.0:
+        return MecanumBase.tricycle(facts.wheel_radius, facts.wheelbase, getattr(facts, "steering_offset", 0.0))
     if facts.track > 0.0:
         return MecanumBase.differential(facts.wheel_radius, facts.track, radius_errors)
     if facts.wheel_distance > 0.0:
@@ -142,10 +169,14 @@ class BaseGeometry:
     wheel_distance: float = wheel_distance_fact()
     drive_angles: tuple[float, ...] = drive_angles_fact()
     track: float = track_fact()
+    wheelbase: float = wheelbase_fact()
+    steering_offset: float = _identified(
+        "True angle of a steered wheel minus that of its joint; without effect on other wheels.", "rad", (-1.5, 1.5)
+    )
 
     def __post_init__(self) -> None:
         """Refuse wheels that make no base."""
-        check_drives("parameter robot.base.geometry", self.wheel_distance, self.drive_angles, self.track)
+        check_drives("parameter robot.base.geometry", self)
 
     @property
     def wheel_names(self) -> tuple[str, ...]:
@@ -155,7 +186,16 @@ class BaseGeometry:
     @property
     def moves_sideways(self) -> bool:
         """Whether the base can: all but one on wheels without rollers."""
-        return self.track == 0.0
+        return self.track + self.wheelbase == 0.0
+
+    def unused(self) -> tuple[str, ...]:
+        """How names begin of what other wheels than these have."""
+        rectangle, circle = ("half_length", "half_width", "lateral_factor"), ("wheel_distance", "drive_angles")
+        if self.wheelbase > 0.0:
+            return *rectangle, *circle, "track", "roller", "wheel_radius_error"
+        if self.track > 0.0:
+            return *rectangle, *circle, "wheelbase", "roller", "steering"
+        return *(rectangle if self.wheel_distance > 0.0 else circle), "track", "wheelbase", "steering"
 
     @property
     def wheel_radius_errors(self) -> NDArray[np.float64]:
@@ -305,6 +345,18 @@ class BaseLimits:
         (0.01, 50.0),
         source="chosen: it must stop sooner than it starts",
     )
+    steering: float = fact(
+        "Largest angle of the steering joint to either side, from 1.571 on turns on the spot; of a steered wheel.",
+        "rad",
+        (0.1, 3.2),
+        source="chosen: a quarter turn, for turns on the spot",
+    )
+    steering_speed: float = fact(
+        "Largest speed of the steering joint; of a steered wheel.",
+        "rad/s",
+        (0.05, 50.0),
+        source="chosen: a quarter turn in a second",
+    )
 
 
 @dataclass(frozen=True)
@@ -374,7 +426,7 @@ class Base:
         from youbot_dynamics.dynamics.normal_forces import normal_forces
 
         places = self.geometry.mecanum().positions
-        if self.geometry.track > 0.0:
+        if not self.geometry.moves_sideways:
             return np.ones(len(places))  # what the casters bear is not known, and two wheels cannot contradict
         count = len(places)
         loads = normal_forces(places, np.ones(count), [count, *(count * np.array(self.centre_of_mass))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -362,3 +363,44 @@ def test_commands_with_a_sideways_part_are_counted_and_rounding_is_not() -> None
     mecanum = commander()
     mecanum.offer("operator", (0.1, 0.05, 0.2), 0.0)
     assert mecanum.dropped == 0
+
+
+def steered_commander(steering: float) -> WheelCommander:
+    base = load_robot(robot_file="optiodom_tricycle").base
+    return WheelCommander(base.geometry.mecanum(), replace(base.limits, steering=steering), TIMEOUT)
+
+
+def test_a_steered_wheel_gets_a_speed_and_an_angle_and_its_steering_keeps_its_speed() -> None:
+    base = steered_commander(1.571)
+    commands = run(base, 0.0, 3.0, "operator", (0.1, 0.2, 0.3))
+    assert base.dropped == len(commands)  # no sideways axis
+    angles = np.array([0.0, *(command.steering for command in commands)])
+    assert np.max(np.abs(np.diff(angles))) <= base.limits.steering_speed * PERIOD + SLACK
+    last = commands[-1]
+    assert last.twist == pytest.approx([0.1, 0.0, 0.3])
+    assert last.steering == pytest.approx(np.arctan2(0.3 * 0.15, 0.1))
+    assert np.hypot(*last.wheel_speeds) == pytest.approx(np.hypot(0.1, 0.3 * 0.15) / 0.0325)
+    back = run(base, 3.0, 6.0, "operator", (-0.1, 0.0, -0.3))[-1]
+    assert back.steering == pytest.approx(last.steering), "backwards, not turned by half a turn"
+    stopped = run(base, 6.0, 9.0)[-1]
+    assert (stopped.steering, *stopped.twist) == pytest.approx((last.steering, 0.0, 0.0, 0.0), abs=1e-9)
+
+
+def test_a_turn_on_the_spot_needs_a_quarter_turn_of_the_steering() -> None:
+    commands = run(steered_commander(1.571), 0.0, 4.0, "operator", (0.0, 0.0, 1.0))
+    assert commands[-1].twist == pytest.approx([0.0, 0.0, 1.0], abs=1e-9)
+    assert abs(PERIOD * sum(command.twist[0] for command in commands)) < 0.04, "it hardly drives off while it steers"
+    assert run(steered_commander(0.5), 0.0, 2.0, "operator", (0.0, 0.0, 1.0))[-1].twist == pytest.approx(np.zeros(3))
+
+
+def test_a_turn_beyond_the_steering_is_cut_and_the_way_is_kept() -> None:
+    last = run(steered_commander(0.5), 0.0, 3.0, "operator", (0.1, 0.0, 3.0))[-1]
+    assert last.limited
+    assert last.twist == pytest.approx([0.1, 0.0, 0.1 * np.tan(0.5) / 0.15])
+    assert last.steering == pytest.approx(0.5)
+
+
+def test_a_twist_of_a_steered_wheel_is_limited_by_the_speed_of_its_rim() -> None:
+    last = run(steered_commander(1.571), 0.0, 5.0, "operator", (1.0, 0.0, 1.0 / 0.15))[-1]
+    assert np.hypot(*last.wheel_speeds) == pytest.approx(6.6)
+    assert last.twist[2] * 0.15 == pytest.approx(last.twist[0])

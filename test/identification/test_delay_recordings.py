@@ -8,7 +8,7 @@ import pytest
 from repository import DATA
 
 from youbot_dynamics.identification.delay import DelayEstimate, estimate_delay
-from youbot_dynamics.identification.signals import text_signals
+from youbot_dynamics.identification.delay.stage import text_signals
 from youbot_dynamics.recording.text_log import read_text_log
 
 ROBOTINO = DATA / "robotino2_brylev"

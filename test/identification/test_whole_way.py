@@ -20,11 +20,9 @@ from youbot_dynamics.identification.calibration import (
     expected_drift,
     held,
 )
-from youbot_dynamics.identification.calibration._model import lever
 from youbot_dynamics.identification.least_squares import Kind
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.tricycle import Tricycle
 from youbot_dynamics.robot import load_robot
 from youbot_dynamics.robot_base import BaseDrift
 
@@ -39,7 +37,7 @@ SLIP = 0.002, 0.004  # [m, rad] a square root of a metre of the way, of the posi
 
 
 def drive(
-    true: MecanumBase | Tricycle,
+    true: MecanumBase,
     seed: int,
     seconds: float = 60.0,
     axes: tuple[float, float, float] = (0.2, 0.2, 0.6),
@@ -55,18 +53,17 @@ def drive(
     time = np.arange(0.0, seconds, STEP)
     waves = np.sin(random.uniform(0.1, 0.5, (3, 3, 1)) * time + random.uniform(0.0, 6.3, (3, 3, 1)))
     twists = (np.mean(waves, axis=0) * np.array(axes)[:, None]).T + [0.0, 0.0, turning]
-    if isinstance(true, Tricycle):
+    if true.steered:
         steering = 0.8 * np.sin(0.3 * time + random.uniform(0.0, 6.3)) + 0.1
-        columns = true.rolled(np.cumsum(np.full(len(time), 0.2)), steering)
+        columns = true.rolled(np.column_stack([np.cumsum(np.full(len(time), 0.2)), steering]))
     else:
         allowed = twists @ true.motions @ true.motions.T
         columns = np.vstack([np.zeros(len(true.radii)), np.cumsum(STEP * allowed @ true.inverse_matrix.T, axis=0)])
         columns = columns[: len(time)]
     steps = np.diff(columns, axis=0) @ true.forward_matrix.T
-    reach = true.wheelbase if isinstance(true, Tricycle) else lever(true)
-    way = np.sqrt(np.hypot(steps[:, 0], steps[:, 1]) + reach * np.abs(steps[:, 2]))
+    way = np.sqrt(np.hypot(steps[:, 0], steps[:, 1]) + true.reach * np.abs(steps[:, 2]))
     steps += random.normal(size=steps.shape) * way[:, None] * (slip[0], slip[0], slip[1])
-    if isinstance(true, Tricycle) or np.any(true.fixed):
+    if np.any(true.fixed):
         steps[:, 1] = 0.0
     poses = [planar.compose([1.0, 2.0, random.uniform(-3.0, 3.0)], np.zeros(3))]
     for step in steps:
@@ -88,8 +85,8 @@ def test_radii_track_and_place_of_a_differential_base_come_out_of_six_drives() -
 
 
 def test_a_tricycle_is_calibrated_with_the_offset_of_its_steering() -> None:
-    true = Tricycle(0.0318, 0.156, -0.02)
-    found = calibrate_whole_way([drive(true, seed, 90.0) for seed in range(4)], Tricycle(0.0325, 0.15))
+    true = MecanumBase.tricycle(0.0318, 0.156, -0.02)
+    found = calibrate_whole_way([drive(true, seed, 90.0) for seed in range(4)], MecanumBase.tricycle(0.0325, 0.15))
     for name, value in {"wheel_radius": 0.0318, "wheelbase": 0.156, "steering_offset": -0.02}.items():
         estimate = found[name]
         assert estimate.identified, estimate.verdict

@@ -24,9 +24,11 @@ LEVERS = {
     "robotino_2": 0.13,
     "turtlebot3_burger": 0.08,
     "create_3": 0.1165,
+    "optiodom_tricycle": 0.15,
 }
-OMNI, DIFFERENTIAL = ["robotino_2"], ["create_3", "turtlebot3_burger"]
+OMNI, DIFFERENTIAL, STEERED = ["robotino_2"], ["create_3", "turtlebot3_burger"], ["optiodom_tricycle"]
 SIZES = dict.fromkeys(OMNI, ("wheel_distance",)) | dict.fromkeys(DIFFERENTIAL, ("track",))
+SIZES |= dict.fromkeys(STEERED, ("wheelbase",))
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -34,7 +36,8 @@ def test_a_robot_has_the_lever_that_its_maker_gives(name):
     robot = yd.load_robot(robot_file=robot_path(name))
     geometry, driver = robot.base.geometry, robot.driver.mecanum()
     assert robot.robot_id == name
-    np.testing.assert_allclose(np.abs(driver.inverse_matrix[:, 2]) * driver.radii, LEVERS[name], atol=1e-4)
+    levers = driver.reach if name in STEERED else np.abs(driver.inverse_matrix[:, 2]) * driver.radii
+    np.testing.assert_allclose(levers, LEVERS[name], atol=1e-4)
     np.testing.assert_array_equal(geometry.mecanum().positions, driver.positions)
 
 
@@ -101,7 +104,7 @@ def error(run, path: yd.Trajectory) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in ROBOTS if name not in DIFFERENTIAL])
+@pytest.mark.parametrize("name", [name for name in ROBOTS if name not in (*DIFFERENTIAL, *STEERED)])
 def test_its_twin_is_identified_and_follows_five_times_closer(name, tmp_path):
     file = robot_path(name)
     sheets = yd.load_robot(robot_file=file)

@@ -32,6 +32,7 @@ def calibrate_command(given: argparse.Namespace, ros_arguments: Sequence[str]) -
     errors = dict.fromkeys(("forward", "sideways"), given.distance_error)
     errors["turn"] = math.radians(given.angle_error)
     robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
+    robot.base.geometry.mecanum().refuse_steered("youbot calibrate --tape")
     kinds = [kind for kind in errors if kind != "sideways" or robot.base.geometry.moves_sideways]
     legs, ended = (_recorded(given, robot, errors), 0) if given.bag else _driven(given, kinds, errors, ros_arguments)
     if not legs:

@@ -264,7 +264,7 @@ def true_values(seed: int, bag: Path, robot_file: Path | None = None) -> dict[st
     # The pose sensor is at the centre of the twin, uses its clock and does not filter.
     of_sensor = ("sensor_x", "sensor_y", "sensor_yaw", "time_offset", "pose_smoothing")
     tracked = dict.fromkeys((f"base.geometry.{name}" for name in of_sensor), 0.0)
-    return {**truth, **tracked, **delays}
+    return {**tracked, **delays, **truth}
 
 
 def print_truth(result: Result, truth: Mapping[str, float], seed: int) -> None:

@@ -7,7 +7,7 @@ a clock that never jumps, and serve to find out whether stamps do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -125,6 +125,10 @@ class TrackingRun:
         self.settings = settings or RunSettings()
         self.period = 1.0 / self.settings.rate
         self.model = robot.base.driven()
+        if (
+            robot.base.geometry.wheelbase > 0.0
+        ):  # one lead for both joints: another angle at another speed is another path
+            self.model = replace(self.model, dead_times=np.full(3, self.model.dead_times[[0, 2]].mean()))
         self.pose, self.pose_stamp = np.zeros(3), -np.inf  # newest of odometry
         self._base, self._limits = robot.base.geometry.mecanum(), robot.base.limits
         self._preview = float(self.model.dead_times.max())

@@ -319,14 +319,14 @@ class Program:
             got, line = "a motion sideways", int(np.argmax(barred)) + 1
             raise ProgramError(f"program {self.name}, line {line}", got=got, expected="0: this base cannot do it")
         needs = self._needs(base)
-        for what, values, limit, unit, _ in needs:
+        for what, values, limit, unit, power in needs:
             line = int(np.argmax(values))
             if not values[line] <= limit * (1.0 + 1e-9):
                 raise ProgramError(
                     f"program {self.name}, line {min(line + 1, len(self.twists))}",
                     got=f"{what} of {values[line]:.3g} {unit}",
                     expected=f"at most {limit:g} {unit}",
-                    remedy=f"drive it slower with --time-scale {self.fitting_time_scale(base):.4g}",
+                    remedy=f"drive it slower with --time-scale {self.fitting_time_scale(base):.4g}" if power else "",
                 )
 
     def fitting_time_scale(self, base: Base) -> float:
@@ -340,14 +340,17 @@ class Program:
         A change between two lines brakes where `wheel_commands.limit_acceleration` says so.
         """
         limits = base.limits
-        wheel = np.abs(self.twists @ base.geometry.mecanum().inverse_matrix.T).max(axis=1)
+        kinematics = base.geometry.mecanum()
+        rolling = kinematics.wheel_speeds(self.twists)
+        angle = np.arctan2(*np.abs(rolling[:, :2]).T[::-1]) if kinematics.steered else np.zeros(len(rolling))
         twists = np.vstack([np.zeros(3), self.twists, np.zeros(3)])
         steps = np.diff(twists, axis=0) / self.dt
         linear, angular = np.hypot(steps[:, 0], steps[:, 1]), np.abs(steps[:, 2])
         along = twists[:-1] * steps
         slows, slows_turn = along[:, 0] + along[:, 1] < 0.0, along[:, 2] < 0.0
         return (
-            ("a wheel speed", wheel, limits.wheel_speed, "rad/s", 1.0),
+            ("a wheel speed", kinematics.fastest(rolling), limits.wheel_speed, "rad/s", 1.0),
+            ("a steering angle", angle, limits.steering, "rad", 0.0),
             ("an acceleration", np.where(slows, 0.0, linear), limits.acceleration, "m/s2", 0.5),
             ("a deceleration", np.where(slows, linear, 0.0), limits.deceleration, "m/s2", 0.5),
             ("an angular acceleration", np.where(slows_turn, 0.0, angular), limits.angular_acceleration, "rad/s2", 0.5),

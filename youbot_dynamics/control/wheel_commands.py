@@ -19,6 +19,7 @@ from youbot_dynamics.control.phase_guard import PhaseGuard
 from youbot_dynamics.control.stamp_rhythm import StampRhythm
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
+from youbot_dynamics.kinematics.steering import steered, within_steering
 from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.robot_base import BaseLimits
@@ -49,7 +50,8 @@ def _fastest_wheel(twist: Sequence[float], base: MecanumBase) -> float:
     """Speed of the fastest wheel [rad/s]; inf where a product overflows, of which a sum may be NaN."""
     x, y, turn = twist
     speeds = [abs(a * x + b * y + c * turn) for a, b, c in base.inverse_matrix.tolist()]
-    return max(speeds) if all(map(isfinite, speeds)) else inf
+    fastest = hypot(*speeds) if base.steered else max(speeds)
+    return fastest if isfinite(fastest) and all(map(isfinite, speeds)) else inf
 
 
 def limit_speed(twist: ArrayLike, base: MecanumBase, limits: BaseLimits) -> Vector:
@@ -134,11 +136,12 @@ class WheelCommand:
     """What is sent in one control period."""
 
     twist: Vector  # (3,) limited body twist [m/s, m/s, rad/s]
-    wheel_speeds: Vector  # (n,) of the mean rows [rad/s], ours: positive rolls forward
+    wheel_speeds: Vector  # (n,) of the mean rows [rad/s], ours: positive rolls forward; of a steered wheel as `rolled`
     # (n,) for the rollers to come, what the driver is sent [rad/s]; the mean ones without phases
     rolling_speeds: Vector
     source: str  # "operator", "tracker" or "none" (timed out or disabled)
-    limited: bool  # the command was cut by a speed or acceleration limit
+    limited: bool  # the command was cut by a speed, acceleration or steering limit
+    steering: float | None = None  # angle of the joint that steers [rad], None without one
 
 
 class WheelCommander:
@@ -166,6 +169,7 @@ class WheelCommander:
         self._twist: Vector = np.zeros(3)
         self._last_step: float | None = None
         self._started = False
+        self._steering = 0.0  # angle that was sent last [rad]
 
     def offer(self, source: str, twist: ArrayLike, now: float) -> str:
         """Take a command (3,) from "operator" or "tracker"; return the reason where it is refused, else "".
@@ -204,12 +208,23 @@ class WheelCommander:
                     break
         elapsed = period if self._last_step is None else min(now - self._last_step, 2.0 * period)
         self._last_step = now
-        allowed = limit_speed(wanted, self.base, self.limits)
-        reached = limit_acceleration(allowed, self._twist, self.limits, elapsed)
+        allowed = limit_speed(self._steerable(wanted), self.base, self.limits)
+        reached = self._steerable(limit_acceleration(allowed, self._twist, self.limits, elapsed))
+        if self.base.steered:
+            reach = self.limits.steering_speed * elapsed
+            wished = self.base.wheel_speeds(reached)
+            speed, self._steering = steered(wished, self._steering, self.limits.steering, reach)
+            reached = self.base.twist(self.base.rolling([speed, 0.0], [0.0, self._steering]))
         self._twist = reached
         limited = max(map(abs, (reached - wanted).tolist())) > 1e-12
         speeds = self.base.wheel_speeds(reached)
-        return WheelCommand(reached, speeds, speeds, active, limited)
+        return WheelCommand(reached, speeds, speeds, active, limited, self._steering if self.base.steered else None)
+
+    def _steerable(self, twist: Vector) -> Vector:
+        """Twist (3,) with the turn that the limit of the steering allows; it stays as it is without a steered wheel."""
+        if not self.base.steered:
+            return twist
+        return self.base.twist(within_steering(self.base.wheel_speeds(twist), self.limits.steering))
 
 
 class BaseDriver:

@@ -281,8 +281,7 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
     if not np.isfinite(odometry.twist).all():
         text = "the driver's odometry has twists with NaN or infinite values"
         return DriverFinding(item, Verdict.ERROR, text, _STOP_NODE)
-    speeds = wheels.velocity * np.array(driver.velocity_sign)
-    ours = speeds @ driver.mecanum().forward_matrix.T
+    ours = _twists(wheels, driver)
     reported = np.column_stack(
         [np.interp(wheels.times.stamp, odometry.times.stamp, odometry.twist[:, axis]) for axis in range(3)]
     )
@@ -306,6 +305,12 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
     return DriverFinding(item, Verdict.OK, f"one motion: ratios {shown}", "", values)
 
 
+def _twists(wheels: JointsHeard, driver: Driver) -> Vector:
+    """Twists (m, 3) [m/s, m/s, rad/s] of the wheels, by the driver's own geometry."""
+    base, position = driver.mecanum(), wheels.position * np.array(driver.position_sign)
+    return base.twist(base.rolling(wheels.velocity * np.array(driver.velocity_sign), position))
+
+
 def judge_gyro(wheels: JointsHeard, gyro: GyroHeard, driver: Driver) -> DriverFinding:
     """Check that a gyro turns as the wheels do.
 
@@ -320,7 +325,7 @@ def judge_gyro(wheels: JointsHeard, gyro: GyroHeard, driver: Driver) -> DriverFi
         return DriverFinding(item, Verdict.ERROR, text, _STOP_NODE)
     if wheels.times.count < _PAIRS or not np.isfinite(wheels.velocity).all():
         return DriverFinding(item, Verdict.NOT_TOLD, "no velocities of the wheels")
-    turned = wheels.velocity * np.array(driver.velocity_sign) @ driver.mecanum().forward_matrix[2]
+    turned = _twists(wheels, driver)[:, 2]
     if np.std(turned) <= _MOVED[2]:
         return DriverFinding(item, Verdict.NOT_TOLD, "the base did not turn", "turn the base, and check again")
     rates = np.interp(wheels.times.stamp, gyro.times.stamp, gyro.rate)

@@ -88,7 +88,8 @@ class ResponseMonitor:
         self._model = robot.base.driven()
         self._known = self._model.dead_times > 0.0
         self._shifts: Vector = np.arange(0.0, _REACH + float(self._model.dead_times.max()), _STEP)
-        self._forward: Vector = np.array(base.forward_matrix)
+        # Those of a steered wheel are of its joints, which `MecanumBase.of_joints` makes of its readings and commands.
+        self._forward: Vector = np.eye(3) if base.steered else np.array(base.forward_matrix)
         self._levers = 1.0, 1.0, float(np.abs(base.positions[0]).sum())  # [m/s] of a wheel over the speed of an axis
         # A step beyond twice a wheel's range means a restarted encoder.
         self._fastest_wheel = 2.0 * robot.base.limits.wheel_speed
@@ -119,7 +120,10 @@ class ResponseMonitor:
         return self._readings[-1][0] - self.axes[axis].stamp if self._readings else inf
 
     def read(self, stamp: float, angles: ArrayLike) -> None:
-        """Process wheel angles (n,) [rad], positive forward, read at a stamp [s]; updates `axes` every 1.5 s."""
+        """Process wheel angles (n,) [rad], positive forward, read at a stamp [s]; updates `axes` every 1.5 s.
+
+        Of a steered wheel they are `MecanumBase.of_joints` (3,) of a `JointMotion`.
+        """
         now = np.array(angles, dtype=float)
         if self._readings:
             dt = stamp - self._readings[-1][0]

@@ -36,10 +36,12 @@ from youbot_dynamics.identification.arm_friction import (
 from youbot_dynamics.identification.base_friction import ROLLER_DEADBAND, WHEEL_DEADBAND, FrictionModel
 from youbot_dynamics.resources import ARM_EXCITATION, EXCITATION
 from youbot_dynamics.robot import Robot
+from youbot_dynamics.robot_base import Base
 
 _SHARE = 0.8  # share of the largest speeds and accelerations that is used
 _USUAL_FRICTION = 0.05  # Coulomb torque, and that at 1 rad/s, over the largest torque
 _TURN = 1.5  # largest turn of the base [rad]
+_STEERED, _STEERED_TRIES = 1.0, 20  # [rad] widest steering angle, and random motions that are tried
 _KNOT = 0.1  # interval between knots of a trajectory [s]
 _RAMP = 2.0  # duration of the fade-in and fade-out [s]
 _HARMONICS = 5
@@ -222,6 +224,8 @@ def base_program(robot: Robot, duration: float, room: float, dt: float, *, tries
     check_size(duration, room)
     _check("--dt", dt, _SHORTEST_HOLD, _LONGEST_HOLD, "s")
     base = robot.base
+    if base.geometry.wheelbase > 0.0:
+        return _steered_program(base, duration, room, dt, seed)
     friction = FrictionModel(base.geometry.mecanum(), base.mass, base.yaw_inertia, base.wheel_inertia)
     limits, jacobian = base.limits, base.geometry.mecanum().inverse_matrix
     farthest = np.array([room, room, _TURN]) * friction.base.free_axes
@@ -250,6 +254,32 @@ def base_program(robot: Robot, duration: float, room: float, dt: float, *, tries
     best, _ = _search(information, 3, duration, tries, seed)
     steps = np.arange(0.0, duration, dt)
     program = Program(EXCITATION, best.at(steps + 0.5 * dt)[1], dt)
+    program.check(base)
+    return program
+
+
+def _steered_program(base: Base, duration: float, room: float, dt: float, seed: int) -> Program:
+    """Program of a base with a steered wheel, which drives to and fro while its steering swings, as `base_program`."""
+    limits, random = base.limits, np.random.default_rng(seed)
+    widest = _SHARE * min(limits.steering, _STEERED)
+    along = _SHARE * min(limits.acceleration, limits.deceleration)
+    turning = _SHARE * min(limits.angular_acceleration, limits.angular_deceleration)
+    steps = np.arange(0.0, duration, dt) + 0.5 * dt
+    best, most = np.zeros((len(steps), 3)), 0.0
+    for _ in range(_STEERED_TRIES):
+        sines = _random_sines(random, 2, duration)
+        x, v, _ = sines.at(steps)
+        angle = x[:, 1] * min(widest / np.abs(x[:, 1]).max(), _SHARE * limits.steering_speed / np.abs(v[:, 1]).max())
+        twists = v[:, :1] * np.column_stack(
+            [np.ones(len(v)), np.zeros(len(v)), np.tan(angle) / base.geometry.wheelbase]
+        )
+        changes = np.abs(np.diff(twists, axis=0)).max(axis=0) / dt
+        fastest = float(np.max(base.geometry.mecanum().fastest(base.geometry.mecanum().wheel_speeds(twists))))
+        largest = room / np.abs(x[:, 0]).max(), along / changes[0], turning / changes[2]
+        twists *= min(*largest, _SHARE * limits.wheel_speed / fastest)
+        if (reached := float(np.prod(np.mean(twists[:, [0, 2]] ** 2, axis=0)))) > most:
+            best, most = twists, reached
+    program = Program(EXCITATION, best, dt)
     program.check(base)
     return program
 

@@ -18,6 +18,7 @@ from youbot_dynamics.dynamics.thermal_motor import GearedMotor, ThermalMotor
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.files import write_atomically
+from youbot_dynamics.identification._controllers import controllers_of_axles, mean_radius
 from youbot_dynamics.identification.arm_friction import OF_BODY, ConsistentInertia, inertial_parameters
 from youbot_dynamics.identification.base_friction.stage import WHEEL_COULOMB, WHEEL_VISCOUS
 from youbot_dynamics.identification.body.stage import ACCELERATION, SPEED
@@ -120,7 +121,7 @@ def _parameter_files(
             "/**/mecanum_drive_controller",
             *_mecanum_controller(result, robot, limits, twist_error),
         ),
-        "diff_drive_controller.yaml": ("/**/diff_drive_controller", *_diff_drive_controller(result, robot)),
+        **controllers_of_axles(result, robot),
         "nav2.yaml": (
             "/**/controller_server",
             _nav2_parameters(result),
@@ -144,11 +145,6 @@ _FLAT = 1e-6  # variance of z, roll and pitch of a base on a floor, as the node 
 _NO_ACCELERATIONS = "The largest accelerations of all axes are not known: no command exceeded what the base can do."
 
 
-def _mean_radius(robot: Robot) -> float:
-    geometry = robot.base.geometry
-    return geometry.wheel_radius * (1.0 + float(np.mean(geometry.wheel_radius_errors)))
-
-
 def _lever(robot: Robot) -> float:
     """Distance K [m] in R w = vx - vy / lateral_factor - K wz; half_length + half_width if the factor is 1."""
     geometry = robot.base.geometry
@@ -167,7 +163,8 @@ def _limits_of_wheels(result: Result, robot: Robot) -> dict[str, float]:
     if "wheel_radius" not in identified:
         return {}
     sideways = bool(base.free_axes[1]) and ("lateral_factor" in identified or not base.all_forward)
-    known = True, sideways, any(name in identified for name in ("half_length", "wheel_distance", "track"))
+    levers = ("half_length", "wheel_distance", "track", *(["wheelbase"] if robot.base.limits.steering > 1.57 else []))
+    known = True, sideways, any(name in identified for name in levers)
     rows = zip(_AXES, np.max(np.abs(base.inverse_matrix), axis=0).tolist(), known, strict=True)
     return {axis: robot.base.limits.wheel_speed / row for axis, row, told in rows if told}
 
@@ -184,7 +181,7 @@ def _mecanum_controller(
     identified, better = result.parameters_of(_GEOMETRY), result.applied_to(robot)
     if "wheel_radius" not in identified or not robot.base.geometry.mecanum().all_forward:
         return {}, []
-    values: dict[str, Value] = {"kinematics.wheels_radius": _mean_radius(better)}
+    values: dict[str, Value] = {"kinematics.wheels_radius": mean_radius(better)}
     comments = [
         "Load it after your own parameters of the controller, which name the joints; rename the node if needed."
     ]
@@ -221,23 +218,6 @@ def _mecanum_controller(
         "Covariance of the pose is left out: the controller publishes a constant, the error grows on the way."
     )
     return values, comments
-
-
-def _diff_drive_controller(result: Result, robot: Robot) -> tuple[dict[str, Value], list[str]]:
-    """Kinematics for diff_drive_controller of ros2_control, and what to know about them; for a differential base only.
-
-    Source: ros2_controllers, diff_drive_controller/src/diff_drive_controller_parameter.yaml.
-    """
-    identified, better = result.parameters_of(_GEOMETRY), result.applied_to(robot)
-    if "wheel_radius" not in identified or robot.base.geometry.track == 0.0:
-        return {}, []
-    values: dict[str, Value] = {"wheel_radius": (radius := _mean_radius(better))}
-    if "track" in identified:
-        values |= {"wheel_separation": better.base.geometry.track, "wheel_separation_multiplier": 1.0}
-    if "wheel_radius_error_{wheel}" in identified:
-        left, right = (better.base.geometry.mecanum().radii / radius).tolist()
-        values |= {"left_wheel_radius_multiplier": left, "right_wheel_radius_multiplier": right}
-    return values, ["Load it after your own parameters of the controller; rename the node if needed."]
 
 
 def _smoother(

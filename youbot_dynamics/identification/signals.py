@@ -26,10 +26,10 @@ from youbot_dynamics.identification.reading import (
     times_of,
 )
 from youbot_dynamics.kinematics import planar
+from youbot_dynamics.kinematics.steering import joint_orders
 from youbot_dynamics.recording.bag import POSE_TYPES, Recording
 from youbot_dynamics.recording.message_types import ODOMETRY
 from youbot_dynamics.recording.series import JointSeries, PoseSeries, TwistSeries
-from youbot_dynamics.recording.text_log import TextLog
 from youbot_dynamics.robot import Robot
 
 UNLIKELY_GAIN = 4.0  # of motion over command, or its inverse, above which a unit is wrong
@@ -183,7 +183,9 @@ class MotionSignals:
     tracked: bool = False  # whether the motion is the path of a body with an unknown pose on the base
 
 
-def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) -> MotionSignals:
+def base_signals(
+    recording: Recording, robot: Robot, chosen: Mapping[str, str], of_joints: bool = False
+) -> MotionSignals:
     """Commanded twist and wheel motion of the axes x, y, yaw in a bag.
 
     The command is `wheel_commands` with its send stamps. Receive times of both topics are used instead if the clocks of
@@ -191,7 +193,8 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     `driver/cmd_vel` or `cmd_vel` is used with its receive times; its wheel speeds follow from the geometry of the
     driver or from ours. The motion is computed from the wheels with the calibrated kinematics, so that rotation does
     not mix the axes; their speeds are integrated where the driver reports no angles. Jitter of the stamps about the
-    period of the driver is removed (`in_rhythm`). `chosen` is role -> topic, given by the user.
+    period of the driver is removed (`in_rhythm`). `chosen` is role -> topic, given by the user. Where `of_joints` is
+    set, x and yaw of a steered wheel are the way of its rim [m] and its angle [rad], and their commands [m/s, rad].
 
     Raises:
         RecordingError: a required topic is missing.
@@ -199,7 +202,7 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
     base = robot.base.geometry.mecanum()
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
-    angles = states.position[np.all(np.isfinite(states.position), axis=1)]
+    angles = base.rolled(states.position[np.all(np.isfinite(states.position), axis=1)])
     at_rest = len(angles) > 0 and bool(np.all(np.ptp(angles, axis=0) < _AT_REST))
     role, topic = _topic_of(recording, ("wheel_commands", "driver_cmd_vel", "cmd_vel"), "command", chosen, at_rest)
     if role == "wheel_commands":
@@ -213,7 +216,7 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
         command_time = commands.stamp if stamped else commands.received
         motion_time = states.stamp if stamped else states.received
         clock = f"{'stamps' if stamped else 'receive times'} of {topic} and {states.topic}{why}"
-        wheel_speeds = commands.velocity
+        wheel_speeds = base.rolling(commands.velocity, commands.position)
     else:
         twists = recording.twists(topic)
         command_time = twists.received
@@ -222,31 +225,38 @@ def base_signals(recording: Recording, robot: Robot, chosen: Mapping[str, str]) 
         motion_time = _motion_time_for_receive_clock(states)
         own = "stamps" if motion_time is states.stamp else "receive times"
         clock = f"receive times of {topic}, {own} of {states.topic}"
-    twist = wheel_speeds @ base.forward_matrix.T
-    signs = np.tanh(wheel_speeds / _SIGN_SPEED)
-    driver = robot.driver
-    angles, source = wheel_angles(recording, states, motion_time, (driver.position_sign, driver.velocity_sign))
+    command, driver = wheel_speeds @ base.forward_matrix.T, robot.driver
+    signs = driver.position_sign, driver.velocity_sign
+    angles, source = wheel_angles(recording, states, motion_time, signs, base.steered)
     if source == states.topic and motion_time is not states.received:
-        motion_time = in_rhythm(motion_time, angles)
+        motion_time = in_rhythm(motion_time, base.rolled(angles))
+    measured = base.rolled(angles) @ base.forward_matrix.T
+    if base.steered and of_joints:
+        orders = joint_orders(wheel_speeds)
+        if role == "wheel_commands":
+            orders[:, 1] = commands.position[:, 1]
+        command, measured = base.of_joints(orders), base.of_joints(angles)
     return MotionSignals(
         channels=("x", "y", "yaw"),
         units=("m", "m", "rad"),
         command_time=command_time,
-        command=twist,
+        command=command,
         measured_time=motion_time,
-        measured=angles @ base.forward_matrix.T,
+        measured=measured,
         measured_is="position",
-        friction=signs @ base.inverse_matrix,
+        friction=None if base.steered else np.tanh(wheel_speeds / _SIGN_SPEED) @ base.inverse_matrix,
         clock=clock,
         source=f"{topic} to {source}",
     )
 
 
-def wheel_angles(bag: Recording, states: JointSeries, time: Vector, signs: Sequence[ArrayLike]) -> tuple[Vector, str]:
+def wheel_angles(
+    bag: Recording, states: JointSeries, time: Vector, signs: Sequence[ArrayLike], steered: bool = False
+) -> tuple[Vector, str]:
     """Angles (m, n) of wheels [rad] by positions, else by speeds, with `signs` (n,) of both, and where they are from.
 
     Raises:
-        RecordingError: neither angles nor speeds.
+        RecordingError: neither angles nor speeds, or no angles of a steered wheel.
     """
     angles: Vector = states.position * np.array(signs[0])
     speeds = states.velocity * np.array(signs[1])
@@ -254,8 +264,8 @@ def wheel_angles(bag: Recording, states: JointSeries, time: Vector, signs: Seque
     known = np.isfinite(angles)  # some drivers fill angles that they do not measure with zeros
     if np.any(angles[known]) or (np.any(known) and not np.any(speeds[sound])):
         return angles, states.topic
-    if not np.any(sound):
-        got = "neither positions nor velocities"
+    if steered or not np.any(sound):
+        got = "no positions" if steered else "neither positions nor velocities"
         raise RecordingError(f"topic {states.topic} in {bag.path}", got=got, expected="wheel angles [rad]")
     means = 0.5 * (speeds[sound][1:] + speeds[sound][:-1])
     angles[sound] = np.cumsum(np.vstack([np.zeros(speeds.shape[1]), means * np.diff(time[sound])[:, None]]), axis=0)
@@ -357,35 +367,6 @@ def _motion_time_for_receive_clock(states: JointSeries | TwistSeries | PoseSerie
         return states.received
     offset = float(np.median(np.abs(states.received - states.stamp)))
     return states.stamp if offset < _WORST_CLOCK_OFFSET else states.received
-
-
-def text_signals(log: TextLog) -> MotionSignals:
-    """Command and motion of the channels of a text log: speeds, else positions, else those of joints of these names.
-
-    Raises:
-        RecordingError: no channel has both a command and a motion.
-    """
-    speed = {**log.joints.get("velocity", {}), **log.measured}
-    place = {**log.joints.get("position", {}), **log.measured_position}
-    both = [name for name in log.command if name in speed or name in place]
-    if not both:
-        got = f"commands {', '.join(log.command) or 'none'}, motions {', '.join({**speed, **place}) or 'none'}"
-        remedy = "name them in --columns as command.NAME and measured.NAME"
-        raise RecordingError(f"{log.path}", got=got, expected="a channel with both", remedy=remedy)
-    speeds = all(name in log.measured for name in both) or not any(name in place for name in both)
-    motion = [speed[name] if speeds else place.get(name, np.full(len(log.time), np.nan)) for name in both]
-    return MotionSignals(
-        channels=tuple(both),
-        units=("1",) * len(both),
-        command_time=log.time,
-        command=np.column_stack([log.command[name] for name in both]),
-        measured_time=log.time,
-        measured=np.column_stack(motion),
-        measured_is="velocity" if speeds else "position",
-        friction=None,
-        clock="time column",
-        source="command to measured columns",
-    )
 
 
 NO_EFFORT = Reason(Kind.NOT_MEASURED, "the states of the arm have no efforts: use a driver that reports them")

@@ -154,7 +154,9 @@ def read_wish(text: str, base: Base) -> tuple[Wished, ...]:
 
     Raises:
         ParameterError: an unknown or repeated name, no percentage, one out of range, or a value that the base lacks.
+        ModelError: a steered wheel.
     """
+    base.geometry.mecanum().refuse_steered("--until")
     wished: dict[str, tuple[Wished, ...]] = {}
     for part in text.split(","):
         found = re.fullmatch(r"\s*([A-Za-z_]+)\s+([0-9]*\.?[0-9]+)\s*%\s*", part)

@@ -1,4 +1,4 @@
-"""Base on mecanum, omni or fixed wheels: body twist to wheel speeds and back. Source: systems 29-31, 56."""
+"""Base on mecanum, omni, fixed or steered wheels: body twist to wheel speeds and back. Source: systems 29-31, 56."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from youbot_dynamics.arrays import MadeOfArguments, Vector, array, finite_vector, number, read_only
 from youbot_dynamics.errors import InputError, ModelError
+from youbot_dynamics.kinematics import steering
 
 # Ratio to the largest singular value of constraints below which one does not count for their rank.
 _DETERMINED = 1e-9
@@ -38,6 +39,8 @@ class MecanumBase(MadeOfArguments):
     cos(d - a); an omni wheel has its roller axis in that direction, d = a.
     A fixed wheel, with a plain tyre, rolls like an omni wheel, but has no sideways slip either:
     -sin(a) vx + cos(a) vy + (x cos(a) + y sin(a)) wz = 0. The base moves by the twists that all fixed wheels allow.
+    One wheel that is driven and steered has two rows, as two fixed wheels in its place have: what it rolls along and
+    across the direction at steering angle 0, see `kinematics.steering`. An axle of fixed wheels on the y axis follows.
     The contact moves along the roller as the wheel turns. The lateral factor accounts for this in the mean:
     sin(pi/n)/(pi/n) for n rollers per wheel. A factor of 1 gives the formulas of document 003.
     The methods take one vector or a batch of vectors, and raise InputError for a wrong shape, NaN or infinity.
@@ -50,6 +53,7 @@ class MecanumBase(MadeOfArguments):
         drive_angles: (n,) angle from the x axis of the direction in which each wheel drives [rad], at most 2 pi; zeros
             if not given.
         fixed: (n,) whether a wheel has a plain tyre; its roller angle then is its drive angle. None if not given.
+        steered: whether the wheels are one that is driven and steered: see `tricycle`.
 
     Attributes:
         inverse_matrix: (n, 3) from twist [m/s, m/s, rad/s] to wheel speeds [rad/s]; read-only, as the next ones.
@@ -79,6 +83,7 @@ class MecanumBase(MadeOfArguments):
     lateral_factor: float = 1.0
     drive_angles: Vector | None = None
     fixed: NDArray[np.bool_] | None = None
+    steered: bool = False
     inverse_matrix: Vector = field(init=False, repr=False)
     forward_matrix: Vector = field(init=False, repr=False)
     motions: Vector = field(init=False, repr=False)
@@ -100,7 +105,7 @@ class MecanumBase(MadeOfArguments):
         except InputError as wrong:
             raise ModelError(wrong.thing, got=wrong.got, expected=wrong.expected) from None
         angles = np.where(fixed, drives, angles)
-        motions = _motions(positions[fixed], drives[fixed])
+        motions = np.eye(3)[:, [0, 2]] if self.steered else _motions(positions[fixed], drives[fixed])
         free = motions.shape[1]
         if n < free:
             many = "three" if free == 3 else "two"
@@ -241,6 +246,75 @@ class MecanumBase(MadeOfArguments):
             1.0 + array("radius_errors", radius_errors, (2,))
         )
         return cls(np.array([[0.0, half], [0.0, -half]]), radii, np.zeros(2), fixed=np.ones(2, bool))
+
+    @classmethod
+    def tricycle(cls, wheel_radius: float, wheelbase: float, steering_offset: float = 0.0) -> MecanumBase:
+        """One driven and steered wheel at (wheelbase, 0), and an axle of fixed wheels on the y axis.
+
+        With b = steering + steering_offset the wheel rolls R dq = cos(b) dx + sin(b) wheelbase turn and does not slip
+        across, and the axle allows no dy. So dx = R dq cos(b) and turn = R dq sin(b) / wheelbase.
+
+        Args:
+            wheel_radius: of the driven wheel [m].
+            wheelbase: distance of the driven wheel ahead of the axle [m].
+            steering_offset: true steering angle minus the measured one [rad], at most a quarter turn.
+
+        Raises:
+            ModelError: values that no such base has.
+
+        Example:
+            >>> base = yd.MecanumBase.tricycle(0.05, 0.4)
+            >>> base.twist(base.rolling([2.0, 0.0], [0.0, np.pi / 2.0])).round(6) + 0.0
+            array([0.  , 0.  , 0.25])
+
+        Source: Campion, Bastin and d'Andrea-Novel 1996, type (1, 1).
+        """
+        length, offset = number("wheelbase", wheelbase, "m", above=0.0), number("steering_offset", steering_offset)
+        if abs(offset) > 0.5 * pi:
+            expected = "at most a quarter turn, pi / 2"
+            raise ModelError("steering_offset", got=f"{offset:g}", expected=expected, remedy="is it in rad?")
+        radii, drives = np.full(2, number("wheel_radius", wheel_radius, "m", above=0.0)), offset + np.array([0, pi / 2])
+        return cls(np.array([[length, 0.0]] * 2), radii, drives, 1.0, drives, np.ones(2, bool), True)
+
+    @property
+    def steering_offset(self) -> float:
+        """True steering angle minus the measured one [rad]; 0 of wheels that do not steer."""
+        assert self.drive_angles is not None  # __post_init__ fills it
+        return float(self.drive_angles[0]) if self.steered else 0.0
+
+    @property
+    def reach(self) -> float:
+        """[m] that the wheels roll in the mean for an angle of 1 rad that the base turns; one that is steered alone."""
+        ways: Vector = np.abs(self.radii * self.inverse_matrix[:, 2])
+        return float(np.linalg.norm(ways) if self.steered else np.mean(ways))
+
+    def fastest(self, wheel_speeds: ArrayLike) -> Vector:
+        """Speed (...) [rad/s] of the fastest wheel, for speeds (..., n) [rad/s]."""
+        speeds = np.asarray(wheel_speeds, dtype=float)
+        return np.asarray(np.linalg.norm(speeds, axis=-1) if self.steered else np.max(np.abs(speeds), axis=-1))
+
+    def rolled(self, readings: ArrayLike) -> Vector:
+        """Angles (m, n) [rad] that the wheels rolled by readings (m, n) of their joints; of a steered wheel from 0."""
+        return steering.rolled(readings) if self.steered else np.asarray(readings, dtype=float)
+
+    def rolling(self, speeds: ArrayLike, readings: ArrayLike) -> Vector:
+        """Speeds (..., n) [rad/s] at which wheels roll, by speeds (..., n) and readings (..., n) of their joints."""
+        return steering.rolling(speeds, readings) if self.steered else np.asarray(speeds, dtype=float)
+
+    def refuse_steered(self, thing: str) -> None:
+        """Refuse a steered wheel for a thing that does not know it.
+
+        Raises:
+            ModelError: the wheel is steered.
+        """
+        if self.steered:
+            got, expected = "a base with a steered wheel", "wheels that do not steer"
+            raise ModelError(thing, got=got, expected=expected, remedy="youbot identify finds its delays and geometry")
+
+    def of_joints(self, values: ArrayLike) -> Vector:
+        """Way of the rim of a steered wheel as x, 0, and what its steering does as yaw (..., 3), of values (..., 2)."""
+        speed, angle = np.moveaxis(np.asarray(values, dtype=float), -1, 0)
+        return np.stack([float(self.radii[0]) * speed, np.zeros_like(speed), angle], axis=-1)
 
     @property
     def all_forward(self) -> bool:

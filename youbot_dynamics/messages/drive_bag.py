@@ -12,6 +12,7 @@ import numpy as np
 from youbot_dynamics import __version__
 from youbot_dynamics.arrays import Vector, made_of
 from youbot_dynamics.kinematics.planar import covariance_in_space
+from youbot_dynamics.kinematics.steering import joint_commands
 from youbot_dynamics.recording import message_types as types
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.robot import Robot, values_of
@@ -64,7 +65,10 @@ def _commands(drive: Drive, robot: Robot) -> Iterator[_Row]:
     path = types.trajectory_cdr(_ns(drive.start), BASE_FRAME, BASE_FRAME, desired.times, desired.poses, desired.twists)
     yield 0.0, "/trajectory", types.MULTI_DOF_TRAJECTORY, path
     for sent in drive.sent:
-        speeds = types.joint_state_cdr(_ns(sent.stamp), wheels, velocity=sent.wheel_speeds)
+        position, velocity = None, sent.wheel_speeds
+        if sent.steering is not None:
+            position, velocity = joint_commands(sent.wheel_speeds, sent.steering)
+        speeds = types.joint_state_cdr(_ns(sent.stamp), wheels, position, velocity)
         yield sent.stamp, "/wheel_commands", types.JOINT_STATE, speeds
         yield sent.stamp, "/driver/cmd_vel", types.TWIST, types.twist_cdr(sent.driver_twist)
     for request in drive.tracker_requests:

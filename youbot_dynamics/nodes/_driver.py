@@ -10,6 +10,8 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from youbot_dynamics.errors import ParameterError, listed
+from youbot_dynamics.kinematics.steering import joint_commands
 from youbot_dynamics.nodes._messages import nanoseconds
 from youbot_dynamics.nodes._runtime import COMMAND_QOS, acknowledged
 from youbot_dynamics.recording.message_types import joint_state_cdr, twist_cdr, twist_stamped_cdr
@@ -23,12 +25,21 @@ _TYPES = {
 INTERFACES = tuple(_TYPES)
 
 
+def interfaces_of(robot: Robot) -> tuple[str, ...]:
+    """Interfaces that the driver of a robot can have: an array of speeds cannot steer."""
+    return INTERFACES[:-1] if robot.driver.wheelbase > 0.0 else INTERFACES
+
+
 class DriverOutput:
     """Sends wheel speeds to a driver, by one of INTERFACES.
 
     `twist` converts the wheel speeds of our calibrated geometry back by the driver's own, so that calibration reaches a
     driver that takes nothing but a twist: a TwistStamped where `robot.driver.stamped_twist` is set.
-    `float64_multi_array` has the order of `robot.driver.array_order`.
+    `float64_multi_array` has the order of `robot.driver.array_order`. A steered wheel has its speed and the position of
+    its steering in `joint_state`, and no array.
+
+    Raises:
+        ParameterError: an array for a steered wheel.
     """
 
     def __init__(self, node: Node, robot: Robot, interface: str) -> None:
@@ -39,17 +50,23 @@ class DriverOutput:
         self.interface = interface
         self.publisher: Publisher = node.create_publisher(kind, topic, COMMAND_QOS)
         self._base = robot.driver.mecanum()
+        if interface not in (known := interfaces_of(robot)):
+            remedy = "an array of speeds cannot steer"
+            raise ParameterError("parameter command_interface", got=interface, expected=listed(known), remedy=remedy)
         self._names = robot.driver.wheel_joints
         self._signs = np.array(robot.driver.command_sign)
         self._order = robot.driver.array_places()
 
-    def send(self, wheel_speeds: NDArray[np.float64], stamp: float) -> None:
-        """Send wheel speeds (n,) [rad/s] (ours: positive rolls forward) at `stamp` [s]."""
+    def send(self, wheel_speeds: NDArray[np.float64], stamp: float, steering: float | None = None) -> None:
+        """Send wheel speeds (n,) [rad/s], positive forward, at `stamp` [s]; the angle of a steered wheel."""
         speeds = self._signs * wheel_speeds
         if self.interface == "twist":
             twist = self._base.twist(wheel_speeds)
             stamped = twist_stamped_cdr(nanoseconds(stamp), "", twist) if self._stamped else None
             self.publisher.publish(stamped or twist_cdr(twist))
+        elif self._base.steered:
+            position, velocity = (self._signs * values for values in joint_commands(wheel_speeds, steering))
+            self.publisher.publish(joint_state_cdr(nanoseconds(stamp), self._names, position, velocity))
         elif self.interface == "joint_state":
             self.publisher.publish(joint_state_cdr(nanoseconds(stamp), self._names, velocity=speeds))
         else:

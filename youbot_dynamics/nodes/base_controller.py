@@ -13,6 +13,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
+from youbot_dynamics.kinematics.steering import joint_commands
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes._driver import INTERFACES, DriverOutput
 from youbot_dynamics.nodes._listening import listen
@@ -98,6 +99,7 @@ class BaseController(Node):
         self._guard_socket = ControllerSocket(self, self._config["guarded"] or "guarded:=true" in sys.argv)
         self._sent = 0
         self._limited = 0
+        self._steering: float | None = None  # angle that was sent last [rad]
         self._source = "none"
         self._last_refusal = ("", -np.inf)
         self._dropped = (0, -np.inf)  # commands of which a part was dropped, and when the last of them came [s]
@@ -173,8 +175,9 @@ class BaseController(Node):
         if self._sent == 0:
             self._guard_socket.heartbeat(True)  # a guard that knows of no command would not stop the first one
         self._sent += 1
-        self._send(stamp, command.wheel_speeds, command.rolling_speeds)
+        self._send(stamp, command.wheel_speeds, command.rolling_speeds, command.steering)
         self._limited += command.limited
+        self._steering = command.steering
         if command.source != self._source:
             self.get_logger().info(f"driven by: {command.source}")
             self._source = command.source
@@ -197,11 +200,15 @@ class BaseController(Node):
             self._base.take_phases(picked[0])
             self.get_logger().info("roller phases found by odometry are used from now on")
 
-    def _send(self, stamp: float, wheel_speeds: np.ndarray, rolling_speeds: np.ndarray) -> None:
+    def _send(
+        self, stamp: float, wheel_speeds: np.ndarray, rolling_speeds: np.ndarray, steering: float | None = None
+    ) -> None:
         """Send wheel speeds (n,): to the driver for the rollers to come; wheel_commands are the mean ones."""
-        self._output.send(rolling_speeds, stamp)
-        names = self._robot.driver.wheel_joints
-        self._wheel_commands.publish(joint_state_cdr(nanoseconds(stamp), names, velocity=wheel_speeds))
+        self._output.send(rolling_speeds, stamp, steering)
+        names, position, velocity = self._robot.driver.wheel_joints, None, wheel_speeds
+        if self._commander.base.steered:
+            position, velocity = joint_commands(wheel_speeds, steering)
+        self._wheel_commands.publish(joint_state_cdr(nanoseconds(stamp), names, position, velocity))
 
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self._enabled = request.data
@@ -258,7 +265,7 @@ class BaseController(Node):
         if self._sent == 0:
             return
         zero = np.zeros(len(self._robot.driver.wheel_joints))
-        self._send(node_time(self), zero, zero)
+        self._send(node_time(self), zero, zero, self._steering)
         if not acknowledged(self._output.publisher):
             self.get_logger().error("the last zero command was not confirmed: does the driver still run?")
         else:

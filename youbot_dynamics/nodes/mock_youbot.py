@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType
@@ -310,6 +311,8 @@ class MockYoubot(Node):
         arm = draw_arm_truth(spreads, seed, len(sheets.arm.joints))
         if self._config["geometry"] == "known":
             base = base.with_geometry(sheets.base.geometry)
+        if self._config["plant"] == "mujoco":
+            sheets.base.geometry.mecanum().refuse_steered("parameter plant mujoco")
         make = MujocoYoubot if self._config["plant"] == "mujoco" else Youbot
         if make is MujocoYoubot:
             # By default it writes a file into the working directory.
@@ -334,7 +337,12 @@ class MockYoubot(Node):
         self._driver.command_twist(twist_vector(message), self._time.now())
 
     def _on_wheels(self, message: JointState) -> None:
-        speeds = values_of(message, message.velocity, self._robot.driver.wheel_joints)
+        driver = self._robot.driver
+        speeds = values_of(message, message.velocity, driver.wheel_joints)
+        if speeds is not None and driver.wheelbase > 0.0:
+            angles, signs = values_of(message, message.position, driver.wheel_joints), np.array(driver.command_sign)
+            still = angles is None or math.isnan(angles[1])  # the steering stays where it is
+            speeds = np.zeros(2) if still else signs * driver.mecanum().rolling(signs * speeds, signs * angles)
         if speeds is None:
             self._driver.skip("driver/wheel_velocity_command lacks joints or values")
         else:
@@ -342,7 +350,9 @@ class MockYoubot(Node):
 
     def _on_array(self, message: Float64MultiArray) -> None:
         places = self._robot.driver.array_places()
-        if len(message.data) != len(places):
+        if self._robot.driver.wheelbase > 0.0:
+            self._driver.skip("wheel_velocity_controller/commands is for wheels that do not steer")
+        elif len(message.data) != len(places):
             self._driver.skip(f"wheel_velocity_controller/commands has {len(message.data)} values, not {len(places)}")
         else:
             self._driver.command_wheels([message.data[places.index(k)] for k in range(len(places))], self._time.now())

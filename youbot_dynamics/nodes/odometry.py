@@ -22,6 +22,7 @@ from youbot_dynamics.control.wheel_commands import REFUSAL_FACTOR
 from youbot_dynamics.estimation import odometry as core
 from youbot_dynamics.estimation.response_monitor import Figure, ResponseMonitor
 from youbot_dynamics.kinematics.planar import covariance_in_space
+from youbot_dynamics.kinematics.steering import JointMotion, RolledAngles
 from youbot_dynamics.nodes import _messages as messages
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Growth, Status
 from youbot_dynamics.nodes._listening import joint_samples, listen, listen_joints, listen_yaw_rate
@@ -86,6 +87,7 @@ class OdometryNode(Node):
         self._position_sign = np.array(driver.position_sign)
         self._velocity_sign = np.array(driver.velocity_sign)
         self._base = self._robot.base.geometry.mecanum()
+        self._rolled, self._joint_motion = RolledAngles(self._base.steered), JointMotion()
         finds: bool = self.config["find_roller_phases"]
         slip, gyro = self.config.settings(core.SlipSettings), self.config.settings(core.GyroSettings)
         self._estimator = core.BaseEstimator(self._robot, slip, gyro, finds)
@@ -155,9 +157,13 @@ class OdometryNode(Node):
         self._stamps.take(self._clock_time(), stamp)
         self._delay = min(self._delay, self._stamps.delay)
         position, velocity = picked[0] * self._position_sign, picked[1] * self._velocity_sign
+        motion = None
+        if self._base.steered:
+            motion = self._base.of_joints(self._joint_motion.take(stamp, position))
+            position, velocity = self._rolled.take(position), self._base.rolling(velocity, position)
         if self.tracker is not None:
             self.tracker.take_wheels(stamp, position)
-        self._monitor.read(stamp, position)
+        self._monitor.read(stamp, position if motion is None else motion)
         state = self._estimator.take_wheels(stamp, position, velocity)
         self._publish_phases(stamp)
         if state is not None:
@@ -172,14 +178,15 @@ class OdometryNode(Node):
 
     def _on_wheel_commands(self, stamp: float, names: tuple[str, ...], *fields: Sequence[float]) -> None:
         """Take the commands for the response of the running drive; absurd speeds are dropped."""
-        picked = of_joints(names, self._names, fields[1])
+        picked = of_joints(names, self._names, *fields[:2])
         if picked is None:
             return
-        speeds = picked[0]
+        speeds = self._base.rolling(picked[1], picked[0])
         if self.tracker is not None:
             self.tracker.take_sent(stamp, speeds)
         if np.all(np.abs(speeds) <= REFUSAL_FACTOR * self._robot.base.limits.wheel_speed):
-            self._monitor.sent(stamp, self._base.twist(speeds))
+            joints = np.array([picked[1][0], picked[0][1]])
+            self._monitor.sent(stamp, self._base.of_joints(joints) if self._base.steered else self._base.twist(speeds))
 
     def _with_our_signs(self, data: bytes, sample: JointSample, fields: Sequence[Vector]) -> bytes:
         """Message in which every wheel turns positive when it rolls forward; one without wheels stays as it is."""

@@ -14,7 +14,7 @@ from std_srvs.srv import Empty
 
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
-from youbot_dynamics.nodes._driver import INTERFACES, DriverOutput
+from youbot_dynamics.nodes._driver import DriverOutput, interfaces_of
 from youbot_dynamics.nodes._parameters import NodeParameters
 from youbot_dynamics.nodes._runtime import (
     exit_process,
@@ -83,7 +83,7 @@ class StopBase(Node):
         self._lost: dict[str, tuple[str, str, float]] = {}
         if self._config["standby"]:
             self._diagnostics = Diagnostics(self, self._report)
-        self._outputs = [DriverOutput(self, robot, interface) for interface in INTERFACES]
+        self._outputs = [DriverOutput(self, robot, interface) for interface in interfaces_of(robot)]
         self._executor = make_executor(self)
 
     def _take(self, notifications: dict[str, tuple[str, str]]) -> None:

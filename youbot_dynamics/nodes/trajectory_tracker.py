@@ -18,6 +18,7 @@ from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
 from youbot_dynamics.control.trajectory import Trajectory, TrajectoryLimits
 from youbot_dynamics.control.wheel_commands import REFUSAL_FACTOR
 from youbot_dynamics.errors import TrajectoryError
+from youbot_dynamics.kinematics.steering import RolledAngles
 from youbot_dynamics.nodes import _messages as messages
 from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes._listening import listen
@@ -70,6 +71,7 @@ class TrajectoryTracker(Node):
         self._config = NodeParameters(self, TABLE)
         self._robot = self._config.robot()
         self._base = self._robot.base.geometry.mecanum()
+        self._rolled = RolledAngles(self._base.steered)
         self._run = TrackingRun(
             self._robot,
             self._config.settings(TrackerSettings),
@@ -128,12 +130,13 @@ class TrajectoryTracker(Node):
         driver = self._robot.driver
         picked = joint_positions(message, driver.wheel_joints)
         if picked is not None:
-            self.take_wheels(seconds(message.header.stamp), picked[0] * np.array(driver.position_sign))
+            angles = self._rolled.take(picked[0] * np.array(driver.position_sign))
+            self.take_wheels(seconds(message.header.stamp), angles)
 
     def _on_wheel_commands(self, message: JointState) -> None:
         picked = joint_positions(message, self._robot.driver.wheel_joints)
         if picked is not None:
-            self.take_sent(seconds(message.header.stamp), picked[1])
+            self.take_sent(seconds(message.header.stamp), self._base.rolling(picked[1], picked[0]))
 
     def _on_line(self, message: PointStamped) -> None:
         """Take the lateral deviation from a line, left positive: point.y, where a camera sees one."""

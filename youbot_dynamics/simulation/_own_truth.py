@@ -24,6 +24,7 @@ _OF_GEOMETRY = (
     "roller_depth",
     "wheel_distance",
     "track",
+    "wheelbase",
 )
 _OF_FRICTION = ("wheel_coulomb", "roller_coulomb", "viscous_x", "viscous_y")
 _OF_BASE = ("mass", "yaw_inertia", "wheel_inertia")

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, array, excerpt, scalar
 from youbot_dynamics.errors import InputError
+from youbot_dynamics.kinematics.steering import RolledAngles
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation import faults
 from youbot_dynamics.simulation.driver_reports import (
@@ -83,8 +84,8 @@ class RobotDriver:
         self._factors = np.ones(len(driver.wheel_joints))
         self._deaf = False
         self._motors_off = False
-        self._angles = np.zeros(len(driver.wheel_joints))
-        self._odometry = np.zeros(3)
+        self._angles: Vector
+        self._start_reckoning()
 
     def set_faults(self, chosen: tuple[Fault, ...]) -> None:
         """Put faults in place of the former ones; their time begins now."""
@@ -137,7 +138,7 @@ class RobotDriver:
             self._command_base(True, np.zeros(3), self.plant.time)
         if self._deaf and not deaf:
             self._encoders.restart(self._driver.wheel_joints)
-            self._angles, self._odometry = np.zeros(len(self._angles)), np.zeros(3)
+            self._start_reckoning()
         self._deaf = deaf
         factors = self._active.driven(until, self._driver)
         if np.any(factors != self._factors):
@@ -189,7 +190,11 @@ class RobotDriver:
             speeds = self._speeds(as_twist, command)
         if not np.isfinite(speeds).all():
             raise InputError("base command", got=excerpt(command.tolist()), expected="finite speeds of the wheels")
-        cut = np.clip(speeds, -self._driver.wheel_speed_limit, self._driver.wheel_speed_limit)
+        fastest = self._driver.wheel_speed_limit
+        if self._base.steered:
+            cut = speeds * min(1.0, fastest / max(float(self._base.fastest(speeds)), 1e-9))
+        else:
+            cut = np.clip(speeds, -fastest, fastest)
         reached = bool(np.all(cut == speeds))
         self._command = (as_twist, command) if reached else (False, cut)
         self._factors = self._active.driven(time, self._driver)
@@ -204,7 +209,8 @@ class RobotDriver:
         if as_twist and np.all(self._factors == 1.0):
             base.command_twist(value, time)
         else:
-            base.command_wheels(self._speeds(as_twist, value) * self._factors, time)
+            factors = self._factors[0] if self._base.steered else self._factors
+            base.command_wheels(self._speeds(as_twist, value) * factors, time)
 
     def _speeds(self, as_twist: bool, value: Vector) -> Vector:
         """Wheel speeds (n,) [rad/s] in the driver's signs."""
@@ -213,11 +219,17 @@ class RobotDriver:
     def _reckon(self, reading: BaseReading, base: JointReport) -> OdometryReport:
         """The driver's odometry: of its own wheels, wrong as they may be."""
         count = len(self._driver.wheel_joints)
-        angles = base.position[:count] * np.array(self._driver.position_sign)
+        position = base.position[:count] * np.array(self._driver.position_sign)
+        angles = self._rolled.take(position)
         step, self._angles = self._base.twist(angles - self._angles), angles
         if not self._encoders.wrong:
             self._odometry = reading.odometry
             return OdometryReport(reading.stamp, reading.odometry, reading.twist)
         self._odometry = dead_reckoned(self._odometry, step)
         speeds = base.velocity[:count] * np.array(self._driver.velocity_sign)
-        return OdometryReport(reading.stamp, self._odometry, self._base.twist(speeds))
+        return OdometryReport(reading.stamp, self._odometry, self._base.twist(self._base.rolling(speeds, position)))
+
+    def _start_reckoning(self) -> None:
+        """Wheels at 0 and odometry at the origin."""
+        self._rolled, self._angles = RolledAngles(self._base.steered), np.zeros(len(self._driver.wheel_joints))
+        self._odometry = np.zeros(3)

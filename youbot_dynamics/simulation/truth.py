@@ -9,58 +9,27 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector, excerpt, read_only
-from youbot_dynamics.dynamics.arm import ArmModel
-from youbot_dynamics.dynamics.rigid_body import inertia_about
-from youbot_dynamics.dynamics.tree import Tree
+from youbot_dynamics.arrays import Vector, excerpt
 from youbot_dynamics.errors import InputError, ModelError, ParameterError
 from youbot_dynamics.kinematics.mecanum import FEWEST_ROLLERS, MecanumBase, mean_factor
 from youbot_dynamics.parameter_file import read_parameters
-from youbot_dynamics.parameters import Parameter, Value, check_names, fact, facts_of
+from youbot_dynamics.parameters import Parameter, Value, check_names, facts_of
 from youbot_dynamics.resources import config_path
-from youbot_dynamics.robot import PREFIX, Robot, load_robot
-from youbot_dynamics.robot_arm import ArmJoint
+from youbot_dynamics.robot import PREFIX, load_robot
 from youbot_dynamics.robot_base import WHEELS, BaseGeometry, kinematics_of
+from youbot_dynamics.simulation._arm_truth import EVEN, FILTER, OF_JOINTS, drawn
+from youbot_dynamics.simulation._arm_truth import ArmTruth as ArmTruth
 from youbot_dynamics.simulation._own_truth import PREFIX as _PREFIX
 from youbot_dynamics.simulation._own_truth import given_truth, other_robot, truth_about
 from youbot_dynamics.simulation._own_truth import own_stream as own_stream
 
 Four: TypeAlias = tuple[float, ...]
-Each: TypeAlias = tuple[float, ...]
-_OF_JOINTS = -1  # length of a list of one number for each joint of the arm
 
-_FACTS = "chosen: spread about the values of docs/robot_facts.md"
-_FILTER = "chosen: filter of a speed counted in ticks per ms"
-_EVEN = "chosen: every phase is equally likely"
 _MECANUM = "chosen: the youBot has mecanum wheels"
-_UNREPORTED = "chosen: the youBot reports none"
 # Drawn evenly in the logarithm: what has not been measured, within powers of ten.
 _LOGARITHMIC = ("sliding_travel", "servo_gain", "servo_reset")
 # Share of the robots that have none of it, 0, where its bounds differ.
 _WITHOUT = {"servo_gain": 1.0 / 3.0, "servo_reset": 0.5}
-_DAMPING_RATIO = 0.7  # of the bristles whose sigma1 stands in config/youbot.yaml
-_MOTOR_FACTORS = (
-    "torque_constant",
-    "rotor_inertia",
-    "resistance",
-    "winding_housing_resistance",
-    "housing_ambient_resistance",
-)
-
-
-def _drawn(
-    description: str, unit: str, bounds: tuple[float, float], source: str = _FACTS, length: int | None = None
-) -> Any:
-    return fact(description, unit, bounds, source=source, length=length)
-
-
-def _factor(description: str) -> Any:
-    return _drawn(description, "1", (0.0, 2.0), length=_OF_JOINTS)
-
-
-def _offset(axis: str) -> Any:
-    what = f"Offset of each link's centre of mass from the nominal one, along {axis} of its joint's frame."
-    return _drawn(what, "m", (-0.05, 0.05), length=_OF_JOINTS)
 
 
 @dataclass(frozen=True)
@@ -79,100 +48,118 @@ class BaseTruth:
         ModelError: rollers no wheel has.
     """
 
-    dead_time_x: float = _drawn("Transport delay forward.", "s", (0.0, 1.0))
-    dead_time_y: float = _drawn("Transport delay sideways.", "s", (0.0, 1.0))
-    dead_time_yaw: float = _drawn("Transport delay in yaw.", "s", (0.0, 1.0))
-    lag: float = _drawn("First-order response of the motor loop, without friction.", "s", (1e-3, 1.0))
-    stamp_jitter: float = _drawn("Standard deviation of the driver's stamps.", "s", (0.0, 0.005))
-    wheel_radius: float = _drawn("Rolling radius common to the wheels.", "m", (0.02, 0.5))
-    half_length: float = _drawn("Wheel axis to centre, along x.", "m", (0.05, 1.0))
-    half_width: float = _drawn("Wheel centre to centre line.", "m", (0.05, 1.0))
-    lateral_factor: float = _drawn("True sideways speed divided by the kinematic one.", "1", (0.8, 1.1))
-    mass: float = _drawn("Mass of the whole robot.", "kg", (0.5, 2000.0))
-    yaw_inertia: float = _drawn("Whole robot about the vertical.", "kg m2", (1e-3, 1000.0))
-    wheel_inertia: float = _drawn(
+    dead_time_x: float = drawn("Transport delay forward.", "s", (0.0, 1.0))
+    dead_time_y: float = drawn("Transport delay sideways.", "s", (0.0, 1.0))
+    dead_time_yaw: float = drawn("Transport delay in yaw.", "s", (0.0, 1.0))
+    lag: float = drawn("First-order response of the motor loop, without friction.", "s", (1e-3, 1.0))
+    stamp_jitter: float = drawn("Standard deviation of the driver's stamps.", "s", (0.0, 0.005))
+    wheel_radius: float = drawn("Rolling radius common to the wheels.", "m", (0.02, 0.5))
+    half_length: float = drawn("Wheel axis to centre, along x.", "m", (0.05, 1.0))
+    half_width: float = drawn("Wheel centre to centre line.", "m", (0.05, 1.0))
+    lateral_factor: float = drawn("True sideways speed divided by the kinematic one.", "1", (0.8, 1.1))
+    mass: float = drawn("Mass of the whole robot.", "kg", (0.5, 2000.0))
+    yaw_inertia: float = drawn("Whole robot about the vertical.", "kg m2", (1e-3, 1000.0))
+    wheel_inertia: float = drawn(
         "Wheel and reflected rotor about the axle: 0.0016 + 0.0090.",
         "kg m2",
         (0.0, 1.0),
         "chosen: as robot.base.wheel_inertia",
     )
-    torque_noise: float = _drawn(
+    torque_noise: float = drawn(
         "Standard deviation of a random torque that varies as the wheel rolls (rollers, floor), correlated over"
         " 0.3 rad.",
         "N m",
         (0.0, 1.0),
         "chosen: about a third of the Coulomb torque; none published",
     )
-    wheel_coulomb: float = _drawn("Coulomb torque F1 of each wheel.", "N m", (0.0, 20.0))
-    roller_coulomb: float = _drawn(
+    wheel_coulomb: float = drawn("Coulomb torque F1 of each wheel.", "N m", (0.0, 20.0))
+    roller_coulomb: float = drawn(
         "Coulomb torque over radius of the rollers, F2 / r, of each wheel.", "N", (0.0, 100.0)
     )
-    viscous_x: float = _drawn("Viscous friction xi_L, forward.", "N s/m", (0.0, 2000.0))
-    viscous_y: float = _drawn("Viscous friction xi_T, sideways.", "N s/m", (0.0, 2000.0))
-    wheel_radius_error: Four = _drawn(
+    viscous_x: float = drawn("Viscous friction xi_L, forward.", "N s/m", (0.0, 2000.0))
+    viscous_y: float = drawn("Viscous friction xi_T, sideways.", "N s/m", (0.0, 2000.0))
+    wheel_radius_error: Four = drawn(
         "Radius of each wheel divided by the common one, minus 1.", "1", (-0.2, 0.2), length=4
     )
-    speed_lag: float = _drawn("First-order lag of the speeds that the driver reads.", "s", (0.0, 0.1), _FILTER)
-    effort_noise: float = _drawn(
+    speed_lag: float = drawn("First-order lag of the speeds that the driver reads.", "s", (0.0, 0.1), FILTER)
+    effort_noise: float = drawn(
         "Standard deviation of the wheels' efforts, where a robot reports them.",
         "N m",
         (0.0, 1.0),
         "chosen: as for the arm; the youBot's driver reports none",
     )
-    rollers: float = _drawn(
+    rollers: float = drawn(
         "Rollers of each wheel, along which its contact moves; 0 for smooth wheels with the mean lateral factor.",
         "1",
         (0.0, 100.0),
         "chosen: 0 for smooth wheels; the youBot's have 6 by photographs",
     )
-    roller_depth: float = _drawn(
+    roller_depth: float = drawn(
         "Distance of the axis of the roller on the floor below the wheel axis; without effect on smooth wheels.",
         "m",
         (0.0, 0.5),
         "chosen: 6 rollers at 45 degrees that just clear each other in a wheel of 0.0475 m",
     )
-    roller_phase: Four = _drawn(
+    roller_phase: Four = drawn(
         "Initial roller phase of each wheel: angle of a roller from the bottom, divided by the angle between rollers.",
         "1",
         (-0.5, 0.5),
         length=4,
-        source=_EVEN,
+        source=EVEN,
     )
-    wheel_torque_constant: Four = _drawn(
+    wheel_torque_constant: Four = drawn(
         "Torque constant of each wheel's motor divided by the nominal one, with which efforts are reported.",
         "1",
         (0.5, 1.5),
         length=4,
         source="chosen: tolerance of the arm's motors",
     )
-    floor_friction: float = _drawn(
+    floor_friction: float = drawn(
         "Friction coefficient between roller and floor.",
         "1",
         (0.05, 5.0),
         "chosen: rubber on a hard floor; none published",
     )
-    servo_gain: float = _drawn(
+    servo_gain: float = drawn(
         "Gain of an independent speed servo on each wheel; 0, as in a third of the random robots, for speed loops that "
         "use the robot's inertia.",
         "N m s/rad",
         (0.0, 100.0),
         "chosen: wheels that lose 0.1 to 3 % of 5 rad/s to Coulomb friction",
     )
-    servo_reset: float = _drawn(
+    servo_reset: float = drawn(
         "Reset time of that servo's integral; 0, as in half of the random robots, for no integral, so that friction "
         "reduces the speed. Without effect where servo_gain is 0.",
         "s",
         (0.0, 10.0),
         "chosen: from the time a servo takes to answer to that of a slow correction",
     )
-    wheel_distance: float = _drawn(
+    wheel_distance: float = drawn(
         "Distance of omni wheels from the middle; 0 for mecanum wheels in a rectangle.",
         "m",
         (0.0, 1.0),
         _MECANUM,
     )
-    track: float = _drawn(
+    track: float = drawn(
         "Distance between the two wheels of a differential base; 0 for others.", "m", (0.0, 2.0), _MECANUM
+    )
+    wheelbase: float = drawn(
+        "Distance of the steered wheel ahead of the fixed axle; 0 without one. Its steering has the dead time of yaw.",
+        "m",
+        (0.0, 5.0),
+        _MECANUM,
+    )
+    steering_offset: float = drawn(
+        "True angle of the steered wheel minus that of its joint.",
+        "rad",
+        (-0.5, 0.5),
+        "chosen: 1.2 degrees by motion capture of the tricycle of the benchmark OptiOdom",
+    )
+    steering_lag: float = drawn(
+        "First-order response of the steering joint.",
+        "s",
+        (1e-3, 1.0),
+        "chosen: slower than a wheel, faster than a base",
     )
     drive_angles: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)  # of the wheels [rad], as the facts of the robot say
 
@@ -182,7 +169,7 @@ class BaseTruth:
             raise ModelError(
                 "rollers a wheel", got=f"{self.rollers:g}", expected=f"0, or a whole number from {FEWEST_ROLLERS} on"
             )
-        if self.rollers != 0.0 and self.wheel_distance + self.track > 0.0:
+        if self.rollers != 0.0 and self.wheel_distance + self.track + self.wheelbase > 0.0:
             got = f"{self.rollers:g} of omni wheels or ones without rollers"
             raise ModelError("rollers a wheel", got=got, expected="0: smooth wheels")
 
@@ -191,7 +178,9 @@ class BaseTruth:
         return self.dead_time_x, self.dead_time_y, self.dead_time_yaw
 
     def wheel_radii(self) -> Vector:
-        """Rolling radii (n,) of the wheels [m]."""
+        """Rolling radii (n,) of the wheels [m]; of a steered wheel its own, without a radius error."""
+        if self.wheelbase > 0.0:
+            return np.full(1, self.wheel_radius)
         return self.wheel_radius * (1.0 + np.array(self.wheel_radius_error[: len(self.drive_angles)]))
 
     def mecanum(self) -> MecanumBase:
@@ -208,11 +197,14 @@ class BaseTruth:
     def as_found(self) -> dict[str, float]:
         """What an identification can find of it, by the names of its findings; a wandering contact by its mean.
 
-        A servo on each wheel has no `lag`. Effective delays are of a drive, not of a robot: `true_delays`.
+        A servo on each wheel has no `lag`. Effective delays are of a drive, not of a robot: `true_delays`; those of a
+        steered wheel are of its two joints.
         """
         radii = self.wheel_radii()
         wheels = dict(zip(WHEELS, radii.tolist(), strict=False))
-        sizes = {"wheel_distance": self.wheel_distance, "track": self.track}
+        sizes = {"wheel_distance": self.wheel_distance, "track": self.track, "wheelbase": self.wheelbase}
+        steers, delay = self.wheelbase > 0.0, "robot.base.delay.effective"
+        sizes |= {"steering_offset": self.steering_offset} if steers else {}
         mean, response, geometry = float(np.mean(radii)), "robot.base.response", "robot.base.geometry"
         axes = zip(("x", "y", "yaw"), self.dead_times(), strict=True)
         return {
@@ -220,8 +212,10 @@ class BaseTruth:
             **{f"{geometry}.wheel_radius_error_{wheel}": radius / mean - 1.0 for wheel, radius in wheels.items()},
             **{f"base.geometry.wheel_radius_{wheel}": radius for wheel, radius in wheels.items()},
             **({f"{geometry}.{name}": one for name, one in sizes.items() if one} or self._rectangle(geometry)),
-            **{f"{response}.dead_time_{axis}": dead_time for axis, dead_time in axes},
-            **({} if self.servo_gain else {f"{response}.lag": self.lag}),
+            **({} if steers else {f"{response}.dead_time_{axis}": dead_time for axis, dead_time in axes}),
+            **({} if self.servo_gain or steers else {f"{response}.lag": self.lag}),
+            **({f"{delay}_x": self.dead_time_x + self.lag} if steers else {}),
+            **({f"{delay}_yaw": self.dead_time_yaw + self.steering_lag} if steers else {}),
         }
 
     def _rectangle(self, geometry: str) -> dict[str, float]:
@@ -243,6 +237,8 @@ class BaseTruth:
             wheel_radius_error=tuple(geometry.wheel_radius_errors.tolist()),
             wheel_distance=geometry.wheel_distance,
             track=geometry.track,
+            wheelbase=geometry.wheelbase,
+            steering_offset=geometry.steering_offset,
             drive_angles=geometry.drive_angles,
         )
 
@@ -253,113 +249,6 @@ class BaseTruth:
     def without_noise(self) -> BaseTruth:
         """Same robot with exact stamps and efforts and steady friction; quanta and lag of the speeds stay."""
         return dataclasses.replace(self, stamp_jitter=0.0, torque_noise=0.0, effort_noise=0.0)
-
-
-@dataclass(frozen=True)
-class ArmTruth:
-    """One arm as it really is; what is said of its n joints, links or motors is drawn for each of them."""
-
-    coulomb: Each = _factor("Coulomb torque of each joint over the nominal one.")
-    viscous: Each = _factor("Viscous friction of each joint over the nominal one.")
-    sliding_travel: Each = _drawn(
-        "Coulomb torque over sigma0 of each joint: travel of its bristles.", "rad", (1e-5, 0.1), length=_OF_JOINTS
-    )
-    damping_ratio: Each = _factor("Damping ratio of the bristles on each joint's inertia, which gives sigma1.")
-    link_mass: Each = _factor("Mass and inertia of each link over the nominal ones.")
-    centre_x: Each = _offset("x")
-    centre_y: Each = _offset("y")
-    centre_z: Each = _offset("z")
-    rotor_inertia: Each = _factor("Inertia of each rotor over the nominal one.")
-    torque_constant: Each = _factor("Torque constant of each motor over the nominal one.")
-    resistance: Each = _factor("Resistance of each winding over the nominal one.")
-    winding_housing_resistance: Each = _factor("Thermal resistance, winding to housing, over the nominal one.")
-    housing_ambient_resistance: Each = _factor("Thermal resistance, housing to ambient, over the nominal one.")
-    winding_capacity: Each = _factor("Heat capacity of each winding over the nominal one.")
-    housing_capacity: Each = _factor("Heat capacity of each housing over the nominal one.")
-    ambient_temperature: float = _drawn("Temperature of the air around the motors.", "degC", (-20.0, 60.0))
-    command_delay: float = _drawn(
-        "Time from a command's arrival in the driver's 1 kHz loop to the current that it causes; the encoder "
-        "shows the motion some 2 ms later.",
-        "s",
-        (0.0, 0.1),
-        "Rajagopal 2018 (MSc thesis, H-BRS), logs of torque steps: 7-16 ms to first motion, less 2 ms",
-    )
-    loop_phase: float = _drawn(
-        "Phase of the driver's 50 Hz loop, at which it takes commands other than torques; the mock's clock, or "
-        "a scenario's random seed, sets when the loop reads.",
-        "s",
-        (0.0, 0.02),
-        _EVEN,
-    )
-    stamp_jitter: float = _drawn("Standard deviation of the driver's stamps.", "s", (0.0, 0.005))
-    speed_lag: float = _drawn("First-order lag of the speeds that the driver reads.", "s", (0.0, 0.1), _FILTER)
-    effort_noise: float = _drawn("Standard deviation of the efforts.", "N m", (0.0, 1.0))
-    voltage_noise: float = _drawn(
-        "Standard deviation of motor voltages, where a robot has them.", "V", (0.0, 1.0), _UNREPORTED
-    )
-    temperature_noise: float = _drawn(
-        "Standard deviation of motor temperatures, where a robot has them.", "K", (0.0, 10.0), _UNREPORTED
-    )
-
-    def model(self, robot: Robot) -> ArmModel:
-        """The true arm: the nominal one of `robot` with these factors and offsets.
-
-        Args:
-            robot: as its sheets describe it, not as identified: else the truth would move with what is found.
-
-        Raises:
-            ModelError: a truth no arm can have.
-        """
-        joints = tuple(self._joint(joint, k) for k, joint in enumerate(robot.arm.joints))
-        arm = dataclasses.replace(robot.arm, ambient_temperature=self.ambient_temperature, joints=joints)
-        return ArmModel(self._moved(arm.tree()), arm.friction(), arm.motors())
-
-    def without_noise(self) -> ArmTruth:
-        """Same arm, read with exact stamps, efforts, voltages and temperatures; quanta and lag stay."""
-        return dataclasses.replace(self, stamp_jitter=0.0, effort_noise=0.0, voltage_noise=0.0, temperature_noise=0.0)
-
-    def _moved(self, tree: Tree) -> Tree:
-        """Tree with other masses and centres of mass; central inertias grow with the mass."""
-        layout = tree.layout
-        masses = layout.masses * np.array(self.link_mass)
-        centres = layout.first_moments / layout.masses[:, None]
-        moved = centres + np.column_stack([self.centre_x, self.centre_y, self.centre_z])
-        point = np.zeros((3, 3))
-        inertias = np.array(
-            [
-                factor * (about - inertia_about(point, mass, centre)) + inertia_about(point, factor * mass, other)
-                for factor, about, mass, centre, other in zip(
-                    self.link_mass, layout.inertias, layout.masses, centres, moved, strict=True
-                )
-            ]
-        )
-        changed = layout._replace(
-            masses=read_only(masses), first_moments=read_only(masses[:, None] * moved), inertias=read_only(inertias)
-        )
-        return dataclasses.replace(tree, layout=changed)
-
-    def _joint(self, nominal: ArmJoint, k: int) -> ArmJoint:
-        friction, motor = nominal.friction, nominal.motor
-        scaled = {name: getattr(motor, name) * getattr(self, name)[k] for name in _MOTOR_FACTORS}
-        coulomb, viscous = friction.coulomb * self.coulomb[k], friction.viscous * self.viscous[k]
-        sigma0 = coulomb / self.sliding_travel[k]
-        # sigma1 = 2 ratio sqrt(sigma0 J) - viscous, as the nominal one was made: J need not be known.
-        damping = (friction.sigma1 + friction.viscous) * self.damping_ratio[k] / _DAMPING_RATIO
-        sigma1 = max(0.0, damping * np.sqrt(sigma0 / friction.sigma0) - viscous)
-        return ArmJoint(
-            dataclasses.replace(friction, coulomb=coulomb, viscous=viscous, sigma0=sigma0, sigma1=sigma1),
-            dataclasses.replace(
-                motor,
-                **scaled,
-                # A time constant is resistance x capacity.
-                winding_time_constant=motor.winding_time_constant
-                * self.winding_housing_resistance[k]
-                * self.winding_capacity[k],
-                housing_time_constant=motor.housing_time_constant
-                * self.housing_ambient_resistance[k]
-                * self.housing_capacity[k],
-            ),
-        )
 
 
 _ARM_PREFIX = f"{_PREFIX}.arm"
@@ -484,7 +373,7 @@ def _draw(
             raise ParameterError(
                 f"parameter {name}", got=f"lowest {low:g}", expected="above 0, or bounds that are equal"
             )
-        length = joints if item.metadata["length"] == _OF_JOINTS else item.metadata["length"]
+        length = joints if item.metadata["length"] == OF_JOINTS else item.metadata["length"]
         shares = generator.random(length or 1)
         numbers = np.full(len(shares), nominal) if seed == 0 else _between(item.name, low, high, shares)
         drawn[item.name] = tuple(numbers.tolist()) if length else float(numbers[0])

@@ -9,7 +9,7 @@ from youbot_dynamics.arrays import made_of
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.robot import Driver, Robot
 from youbot_dynamics.simulation.arm import ArmDriver, ArmPlant
-from youbot_dynamics.simulation.base import BasePlant, SimulatedBase, SlipEvent
+from youbot_dynamics.simulation.base import SimulatedBase, SlipEvent, base_plant
 from youbot_dynamics.simulation.truth import ArmTruth, BaseTruth
 
 
@@ -52,7 +52,7 @@ class BaseOnly:
     """
 
     def __init__(self, truth: BaseTruth, driver: Driver, seed: int, start: float = 0.0) -> None:
-        self.base = BasePlant(truth, driver, seed, start)
+        self.base = base_plant(truth, driver, seed, start)
 
     @property
     def time(self) -> float:
@@ -104,7 +104,7 @@ class Youbot:
         slips: Iterable[SlipEvent] = (),
     ) -> None:
         made_of("robot", robot, Robot)
-        self.base = BasePlant(base_truth, robot.driver, seed, start, slips)
+        self.base = base_plant(base_truth, robot.driver, seed, start, slips)
         self.arm = ArmPlant(arm_truth, robot, seed, start)
 
     @property

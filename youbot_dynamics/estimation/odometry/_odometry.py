@@ -79,8 +79,7 @@ class Odometry:
         self._watch = RollerWatch(self._position_quantum)
         self._test = self._new_test()
         count = len(self.base.radii)
-        # [m] that the wheels roll for an angle of 1 rad
-        self._reach = float(np.mean(np.abs(self.base.radii * self.base.inverse_matrix[:, 2])))
+        self._reach = self.base.reach
         self._weights = robot.base.wheel_weights()
         self._spread = _weighted_inverse(self.base.inverse_matrix, self._weights)
         self._spread_square: Vector = self._spread @ self._spread.T

@@ -168,6 +168,7 @@ def recorded_wheel_signals(
     Raises:
         RecordingError: no wheel states, or wheel angles in degrees.
     """
+    robot.base.geometry.mecanum().refuse_steered("friction of the base")
     joints = robot.driver.wheel_joints
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
     _refuse_degrees(states, recording)

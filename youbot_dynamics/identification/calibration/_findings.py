@@ -35,6 +35,8 @@ FINDINGS = Table(
         told=("distance of the wheels",),
     ),
     Row("robot.base.geometry.track", "m", "distance between the wheels", told=("distance between the wheels",)),
+    Row("robot.base.geometry.wheelbase", "m", "wheelbase", told=("wheelbase",)),
+    Row("robot.base.geometry.steering_offset", "rad", "offset of the steering", told=("offset of the steering",)),
     Row(
         "robot.base.geometry.lateral_factor",
         "1",

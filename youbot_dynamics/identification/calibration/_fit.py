@@ -154,7 +154,9 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
 
     Raises:
         InputError: the number of angle columns differs from the number of wheels, or no recording.
+        ModelError: a steered wheel, which `calibrate_whole_way` knows.
     """
+    base.refuse_steered("calibrate")
     n = len(base.radii)
     if not recordings or any(r.wheel_angles.shape[1] != n for r in recordings):
         columns = ", ".join(str(r.wheel_angles.shape[1]) for r in recordings) or "no recording"

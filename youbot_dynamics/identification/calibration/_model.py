@@ -13,7 +13,6 @@ Source: systems 29-31, 34.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 
@@ -21,9 +20,6 @@ from youbot_dynamics.arrays import Indices, Vector, usual_step
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.tricycle import Tricycle
-
-Wheels: TypeAlias = MecanumBase | Tricycle
 
 _BASE = np.zeros(3)  # pose of the base relative to itself
 AROUND = 0.16  # [s] from a pose to the farthest ones that give its acceleration
@@ -110,7 +106,7 @@ class Windows:
         return np.repeat(values, self.counts, axis=0)
 
 
-def odometry(signals: CalibrationSignals, base: Wheels, times: Vector, sensor: Vector = _BASE) -> Vector:
+def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector, sensor: Vector = _BASE) -> Vector:
     """Odometry poses (m, 3) [m, m, rad] of a body at `sensor` (3,) on the base at times (m,) [s]; yaw unwrapped.
 
     The base starts at the origin with the first reading. The twist is constant between two readings and integrated

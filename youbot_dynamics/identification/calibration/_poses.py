@@ -133,5 +133,5 @@ def recorded_calibration_signals(
         clock_difference = float(np.median(poses.received - poses.stamp) - np.median(states.received - states.stamp))
         if abs(clock_difference) > _ONE_CLOCK:
             pose_time = pose_time + clock_difference
-    angles = states.position * np.array(robot.driver.position_sign)
+    angles = robot.base.geometry.mecanum().rolled(states.position * np.array(robot.driver.position_sign))
     return calibration_signals(wheel_time, angles, pose_time, poses.pose, number)

@@ -12,7 +12,6 @@ from youbot_dynamics.identification.calibration._model import (
     AROUND,
     MOVING,
     Guess,
-    Wheels,
     Windows,
     odometry,
     wrapped,
@@ -60,7 +59,7 @@ def first_guess(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> 
     return Guess(base, np.array([0.0, 0.0, first_yaw(recordings, base, offsets.tolist())]), offsets)
 
 
-def first_yaw(recordings: Sequence[CalibrationSignals], wheels: Wheels, offsets: Sequence[float]) -> float:
+def first_yaw(recordings: Sequence[CalibrationSignals], wheels: MecanumBase, offsets: Sequence[float]) -> float:
     """Estimate of the yaw [rad] of the tracked body on the base, with the clock offsets (r,) [s]."""
     product = 0j
     for signals, offset in zip(recordings, offsets, strict=True):
@@ -76,7 +75,7 @@ def has_readings(signals: CalibrationSignals) -> bool:
     return len(signals.pose_time) > 1 and len(signals.wheel_time) > 1
 
 
-def _paths(signals: CalibrationSignals, base: Wheels, offset: float) -> tuple[Vector, Vector]:
+def _paths(signals: CalibrationSignals, base: MecanumBase, offset: float) -> tuple[Vector, Vector]:
     """Poses (m, 3) on a grid of times, by the wheels and by the tracker."""
     times = common_times(signals, offset)
     return odometry(signals, base, times), sample_poses(signals.pose_time, signals.poses, times + offset)

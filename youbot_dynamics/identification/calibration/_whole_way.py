@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from scipy.special import chdtri, fdtri
 from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.calibration._fit import LATERAL_FACTOR, LEVER, RADIUS, RADIUS_ERROR
-from youbot_dynamics.identification.calibration._model import Guess, Wheels, lever, odometry
+from youbot_dynamics.identification.calibration._model import Guess, lever, odometry
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._start import first_yaw
 from youbot_dynamics.identification.calibration._weights import UNEQUAL
@@ -40,9 +40,9 @@ from youbot_dynamics.identification.least_squares import (
 )
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.tricycle import Tricycle
 from youbot_dynamics.robot_base import WHEELS
 
+WHEELBASE, STEERING_OFFSET = "wheelbase", "steering_offset"
 _STEP = 0.5  # [s] between the poses that are compared
 _SPANS = 5.0, 10.0, 20.0, 40.0, math.inf  # [s] over which errors are measured
 _LEAST_OF_A_SPAN = 0.1  # [m] way of the wheels
@@ -125,7 +125,7 @@ class WholeWay(ByName):
     """Geometry by whole drives."""
 
     estimates: tuple[Estimate, ...]
-    wheels: Wheels  # with the fitted values
+    wheels: MecanumBase  # with the fitted values
     sensor: Vector  # (3,) pose of the tracked body on the base [m, m, rad]
     drift: Drift
 
@@ -133,8 +133,8 @@ class WholeWay(ByName):
 class _Geometry(NamedTuple):
     """Unknowns of the geometry of wheels, as changes from the configured ones."""
 
-    changed: Callable[[Vector], Wheels]  # by changes (p,)
-    values: Callable[[Wheels], Vector]  # (q,) values that are reported
+    changed: Callable[[Vector], MecanumBase]  # by changes (p,)
+    values: Callable[[MecanumBase], Vector]  # (q,) values that are reported
     unknowns: tuple[Unknown, ...]  # of these values
     columns: dict[str, int]  # the change that a value alone depends on
     beliefs: Vector  # (k, p) rows that are 0 +-1 for what is believed without data
@@ -157,7 +157,7 @@ class _Drive:
     times: Vector  # (m,) of the wheels' clock [s]
     poses: Vector  # (m, 3) measured
 
-    def errors(self, wheels: Wheels, sensor: Vector, scales: Vector) -> Vector:
+    def errors(self, wheels: MecanumBase, sensor: Vector, scales: Vector) -> Vector:
         """Errors (m, 3) [m, m, rad] of odometry from its best start, for standard deviations (2,) [m, rad]."""
         path = odometry(self.signals, wheels, self.times, sensor)
         turn = np.unwrap(self.poses[:, 2] - path[:, 2])
@@ -176,13 +176,13 @@ class _Drive:
         cut = (np.array_split(column, count) for column in (self.times, self.poses))
         return [_Drive(self.signals, times, poses) for times, poses in zip(*cut, strict=True)]
 
-    def moves(self, wheels: Wheels, reach: float) -> bool:
+    def moves(self, wheels: MecanumBase, reach: float) -> bool:
         """Whether it has poses and motion to learn from."""
         if len(self.times) < _FEWEST_POSES:
             return False
         return bool(self.drifts(wheels, np.zeros(3), reach, math.inf)[0, 2] > _LEAST_WAY)
 
-    def drifts(self, wheels: Wheels, sensor: Vector, reach: float, span: float) -> Vector:
+    def drifts(self, wheels: MecanumBase, sensor: Vector, reach: float, span: float) -> Vector:
         """Errors of odometry that starts anew after each span [s]; there is one span if it is infinite.
 
         Returns:
@@ -207,13 +207,13 @@ class _Drive:
 
 
 def calibrate_whole_way(
-    recordings: Sequence[CalibrationSignals], wheels: Wheels, offsets: Sequence[float] | Vector = ()
+    recordings: Sequence[CalibrationSignals], wheels: MecanumBase, offsets: Sequence[float] | Vector = ()
 ) -> WholeWay:
     """Calibrate mecanum, omni, fixed or steered wheels over whole drives.
 
     Args:
         recordings: of one robot with one tracker, its body in one place. The columns of their angles are the wheels of
-            a `MecanumBase`, or those of `Tricycle.rolled`. Fewer than four with motion are cut into six parts or more.
+            its `rolled`. Fewer than four with motion are cut into six parts or more.
         wheels: configured geometry; a size may be wrong by half.
         offsets: (r,) pose stamp minus wheel stamp of the same moment in each recording [s]; 0 if not given.
 
@@ -242,7 +242,7 @@ def calibrate_whole_way(
 
 def expected_drift(
     recordings: Sequence[CalibrationSignals],
-    wheels: Wheels,
+    wheels: MecanumBase,
     sensor: Vector,
     offsets: Sequence[float] | Vector = (),
 ) -> Drift:
@@ -264,7 +264,7 @@ def expected_drift(
 
 
 def _checked(
-    recordings: Sequence[CalibrationSignals], wheels: Wheels, offsets: Sequence[float] | Vector
+    recordings: Sequence[CalibrationSignals], wheels: MecanumBase, offsets: Sequence[float] | Vector
 ) -> list[float]:
     """Offsets (r,) of the clocks [s], 0 if not given, of recordings that these wheels can have made.
 
@@ -280,7 +280,7 @@ def _checked(
     return checked
 
 
-def _drift(drives: Sequence[_Drive], found: Sequence[tuple[Wheels, Vector]], geometry: _Geometry) -> Drift:
+def _drift(drives: Sequence[_Drive], found: Sequence[tuple[MecanumBase, Vector]], geometry: _Geometry) -> Drift:
     """Drift of each drive with its geometry and pose of the body (3,).
 
     Slip is no random walk: over some lengths the yaw grows faster than over others, and the largest growth counts. The
@@ -306,13 +306,13 @@ def _mean(squares: Vector) -> float:
     return float(np.mean(np.minimum(squares, _OUTLIER * np.median(squares))))
 
 
-def _geometry(wheels: Wheels) -> _Geometry:
+def _geometry(wheels: MecanumBase) -> _Geometry:
     """Unknowns of these wheels."""
-    return _of_tricycle(wheels) if isinstance(wheels, Tricycle) else _of_base(wheels)
+    return _of_tricycle(wheels) if wheels.steered else _of_base(wheels)
 
 
 def _drives(
-    recordings: Sequence[CalibrationSignals], offsets: Sequence[float], wheels: Wheels, reach: float
+    recordings: Sequence[CalibrationSignals], offsets: Sequence[float], wheels: MecanumBase, reach: float
 ) -> list[_Drive]:
     """Whole drives with motion; parts of them where there are few.
 
@@ -427,8 +427,7 @@ def _of_base(base: MecanumBase) -> _Geometry:
         all_changes[: len(changes)] = changes
         return Guess(base, np.zeros(3), np.zeros(0)).moved(all_changes).base
 
-    def values(wheels: Wheels) -> Vector:
-        assert isinstance(wheels, MecanumBase)
+    def values(wheels: MecanumBase) -> Vector:
         mean = float(np.mean(wheels.radii))
         sizes = [lever(wheels), wheels.lateral_factor] if mecanum else [lever(wheels)]
         return np.array([mean, *(wheels.radii / mean - 1.0), *sizes])
@@ -449,26 +448,23 @@ def _of_base(base: MecanumBase) -> _Geometry:
     return _Geometry(changed, values, tuple(unknowns), columns, np.vstack([equal, likely]), kinds, lever(base))
 
 
-def _of_tricycle(configured: Tricycle) -> _Geometry:
+def _of_tricycle(configured: MecanumBase) -> _Geometry:
     """Unknowns of a tricycle: logarithms of radius and wheelbase, and the offset of the steering angle."""
 
-    def changed(changes: Vector) -> Tricycle:
-        radius, length = np.exp(changes[:2]) * (configured.wheel_radius, configured.wheelbase)
-        return replace(
-            configured,
-            wheel_radius=float(radius),
-            wheelbase=float(length),
-            steering_offset=configured.steering_offset + float(changes[2]),
-        )
+    def values(wheels: MecanumBase) -> Vector:
+        return np.array([wheels.radii[0], wheels.positions[0, 0], wheels.steering_offset])
 
-    def values(wheels: Wheels) -> Vector:
-        assert isinstance(wheels, Tricycle)
-        return np.array([wheels.wheel_radius, wheels.wheelbase, wheels.steering_offset])
+    def changed(changes: Vector) -> MecanumBase:
+        radius, length, offset = values(configured).tolist()
+        return MecanumBase.tricycle(
+            radius * math.exp(changes[0]), length * math.exp(changes[1]), offset + float(changes[2])
+        )
 
     unknowns = (
         Unknown(RADIUS, "m", share=_USEFUL),
-        Unknown("wheelbase", "m", share=_USEFUL),
-        Unknown("steering_offset", "rad", resolution=_ANGLE, share=0.0),
+        Unknown(WHEELBASE, "m", share=_USEFUL),
+        Unknown(STEERING_OFFSET, "rad", resolution=_ANGLE, share=0.0),
     )
     columns = {unknown.name: k for k, unknown in enumerate((*unknowns, *_PLACES))}
-    return _Geometry(changed, values, unknowns, columns, np.diag([1.0 / _LIKELY] * 3), _ON_TYRES, configured.wheelbase)
+    beliefs = np.diag([1.0 / _LIKELY] * 3)
+    return _Geometry(changed, values, unknowns, columns, beliefs, _ON_TYRES, configured.reach)

@@ -9,12 +9,13 @@ import numpy as np
 from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.calibration._findings import FINDINGS, geometry_findings
-from youbot_dynamics.identification.calibration._fit import LEVER, Calibration
+from youbot_dynamics.identification.calibration._fit import LEVER, RADIUS, Calibration
 from youbot_dynamics.identification.calibration._model import odometry_errors
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
+from youbot_dynamics.identification.calibration._start import first_guess
 from youbot_dynamics.identification.calibration._weights import PoseNoise
-from youbot_dynamics.identification.calibration._whole_way import Drift, expected_drift
+from youbot_dynamics.identification.calibration._whole_way import WHEELBASE, Drift, calibrate_whole_way, expected_drift
 from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
 from youbot_dynamics.identification.reading import Opened
@@ -59,6 +60,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     recordings, notes = within_an_hour(taken, lambda part: part.wheel_time)
     used: list[CalibrationSignals] = [recording.part for recording in recordings]
     geometry = robot.base.geometry
+    if geometry.wheelbase > 0.0:
+        return _of_steered_wheel(used, geometry.mecanum(), notes)
     fitted = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
     notes += _noise_note(fitted.calibration.noise)
     plain = np.vstack([odometry_errors(part, geometry.mecanum(), np.zeros(3), 0.0, _SPAN, 0.0) for part in used])
@@ -68,7 +71,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         notes.append(_MISWIRED)
     if fitted.calibration[LEVER].identified and not own:
         bases = geometry.mecanum(), fitted.calibration.base
-        before, after = (_rms_errors(used, fitted.calibration, base) for base in bases)
+        place = fitted.calibration.sensor, fitted.calibration.offsets, fitted.calibration.smoothing
+        before, after = (_rms_errors(used, base, *place) for base in bases)
         notes.append(_comparison(before, after))
         drift = _drift(used, fitted.calibration)
         notes += _drift_note(drift)
@@ -98,10 +102,32 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     )
 
 
-def _rms_errors(recordings: Sequence[CalibrationSignals], calibration: Calibration, base: MecanumBase) -> Vector:
+def _of_steered_wheel(used: Sequence[CalibrationSignals], base: MecanumBase, notes: list[str]) -> StageResult:
+    """Geometry of a base with a steered wheel, over whole drives.
+
+    Raises:
+        IdentificationError: too few drives with motion in which the poses are known.
+    """
+    offsets = first_guess(used, base).offsets
+    fitted = calibrate_whole_way(used, base, offsets)
+    estimates, products = fitted.estimates, {}
+    before, after = (_rms_errors(used, one, fitted.sensor, offsets) for one in (base, fitted.wheels))
+    if rms(before[:2]) < _OWN:
+        estimates = tuple(estimate.refused(_OWN_POSES) for estimate in estimates)
+    elif fitted[RADIUS].identified and fitted[WHEELBASE].identified:
+        notes += [_comparison(before, after), *_drift_note(fitted.drift)]
+        estimates += fitted.drift.estimates()
+        products = {TWIST_ERROR: after / _SPAN} if np.all(np.isfinite(after)) else {}
+    samples = sum(len(signals.poses) for signals in used)
+    findings = tuple(Finding(FINDINGS.row(estimate.name), estimate, samples) for estimate in estimates)
+    return StageResult(STAGE, findings, notes=tuple(notes), products=products)
+
+
+def _rms_errors(
+    recordings: Sequence[CalibrationSignals], base: MecanumBase, sensor: Vector, offsets: Vector, smoothing: float = 0.0
+) -> Vector:
     """RMS errors (3,) [m, m, rad] of odometry with a geometry over `_SPAN`; NaN if no pose has another one later."""
-    pairs = zip(recordings, calibration.offsets.tolist(), strict=True)
-    sensor, smoothing = calibration.sensor, calibration.smoothing
+    pairs = zip(recordings, offsets.tolist(), strict=True)
     errors = np.vstack([odometry_errors(part, base, sensor, offset, _SPAN, smoothing) for part, offset in pairs])
     return np.sqrt(np.mean(errors**2, axis=0)) if len(errors) else np.full(3, np.nan)
 

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from youbot_dynamics.arrays import usual_step
-from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.delay._estimator import DelayEstimate, combine, estimate_delay
 from youbot_dynamics.identification.finding import CASES, Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import Estimate, Unknown, reaching
@@ -23,9 +23,9 @@ from youbot_dynamics.identification.signals import (
     MotionSignals,
     base_signals,
     stream_gaps,
-    text_signals,
 )
 from youbot_dynamics.identification.stages import DRAWN, Taken
+from youbot_dynamics.recording.text_log import TextLog
 from youbot_dynamics.robot import Robot
 
 EFFECTIVE = Row("robot.base.delay.effective_{axis}", "s", "delay {axis}", told=("delay {axis}",))
@@ -63,20 +63,21 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
         IdentificationError: too few samples in common.
     """
     channel_log = opened.log is not None and not {*robot.driver.wheel_joints} & {*opened.log.joints.get("position", ())}
+    steered = not channel_log and robot.base.geometry.wheelbase > 0.0
     if opened.log is not None and channel_log:
         signals = text_signals(opened.log)
     else:
-        signals = base_signals(opened.bag(), robot, opened.options.topics)
-    results = _piece_estimates(signals, "fopdt")
-    piece, longest_estimates = results[0]
+        signals = base_signals(opened.bag(), robot, opened.options.topics, of_joints=True)
+    parts = [_piece_estimates(part, "fopdt") for part in (_of_joints(signals) if steered else (signals,))]
     fits: tuple[FitCurve, ...] = ()
     if opened.number < DRAWN:
         fits = tuple(
             _curve(piece, k, estimate, opened.path.name)
+            for (piece, longest_estimates), *_ in parts
             for k, estimate in enumerate(longest_estimates)
             if estimate.identified
         )
-    estimates = tuple(estimate for _, piece_estimates in results for estimate in piece_estimates)
+    estimates = tuple(one for part in parts for _, piece_estimates in part for one in piece_estimates)
     untold: dict[str, float] = {}
     if opened.log is not None and channel_log:
         known = {name: opened.log.time[np.isfinite(opened.log.command[name])] for name in signals.channels}
@@ -87,6 +88,55 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
         estimates = tuple(_changed(one, partial(_later, by=sampled.get(one.channel, 0.0))) for one in estimates)
     from_logged_speeds = channel_log and signals.measured_is == "velocity"
     return _DelayPart(estimates, fits, signals.clock, signals.source, from_logged_speeds, untold)
+
+
+def text_signals(log: TextLog) -> MotionSignals:
+    """Command and motion of the channels of a text log: speeds, else positions, else those of joints of these names.
+
+    Raises:
+        RecordingError: no channel has both a command and a motion.
+    """
+    speed = {**log.joints.get("velocity", {}), **log.measured}
+    place = {**log.joints.get("position", {}), **log.measured_position}
+    both = [name for name in log.command if name in speed or name in place]
+    if not both:
+        got = f"commands {', '.join(log.command) or 'none'}, motions {', '.join({**speed, **place}) or 'none'}"
+        remedy = "name them in --columns as command.NAME and measured.NAME"
+        raise RecordingError(f"{log.path}", got=got, expected="a channel with both", remedy=remedy)
+    speeds = all(name in log.measured for name in both) or not any(name in place for name in both)
+    motion = [speed[name] if speeds else place.get(name, np.full(len(log.time), np.nan)) for name in both]
+    return MotionSignals(
+        channels=tuple(both),
+        units=("1",) * len(both),
+        command_time=log.time,
+        command=np.column_stack([log.command[name] for name in both]),
+        measured_time=log.time,
+        measured=np.column_stack(motion),
+        measured_is="velocity" if speeds else "position",
+        friction=None,
+        clock="time column",
+        source="command to measured columns",
+    )
+
+
+def _of_joints(signals: MotionSignals) -> list[MotionSignals]:
+    """Way of a steered wheel, and its angle, to which its command stands as a speed to a speed."""
+    parts = (0, "x", "m", "position"), (2, "yaw", "rad s", "velocity")
+    return [
+        MotionSignals(
+            (name,),
+            (unit,),
+            signals.command_time,
+            signals.command[:, [k]],
+            signals.measured_time,
+            signals.measured[:, [k]],
+            kind,
+            None,
+            signals.clock,
+            signals.source,
+        )
+        for k, name, unit, kind in parts
+    ]
 
 
 def effective_delays(signals: MotionSignals) -> dict[str, float]:

@@ -73,6 +73,7 @@ def extract(opened: Opened, robot: Robot) -> _ResponsePart:
     """
     if opened.recording is None:
         raise IdentificationError(f"response of {opened.path}", got="a text log", expected="a bag with wheel states")
+    robot.base.geometry.mecanum().refuse_steered("response of the base")
     signals = base_signals(opened.bag(), robot, opened.options.topics)
     sent, twists = signals.command_time, signals.command
     # From rest, because the model has no earlier state.

@@ -9,6 +9,7 @@ from youbot_dynamics.simulation.base._readings import (
     drive_wheels,
     loop_of,
 )
+from youbot_dynamics.simulation.base._steered import base_plant
 
 __all__ = [
     "BasePlant",
@@ -18,6 +19,7 @@ __all__ = [
     "SimulatedBase",
     "SlipEvent",
     "WheelLoop",
+    "base_plant",
     "counted_wheel_speeds",
     "drive_wheels",
     "loop_of",

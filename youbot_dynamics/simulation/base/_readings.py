@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.thermal_motor import drivable_current
+from youbot_dynamics.kinematics.steering import RolledAngles
 from youbot_dynamics.robot import Driver
 from youbot_dynamics.simulation.driver_reports import BaseReading, dead_reckoned, stamped
 from youbot_dynamics.simulation.truth import BaseTruth, generator
@@ -134,7 +135,7 @@ class BaseSampler:
         self.random = generator(seed, 1)
         # Apart, so that a robot that reads efforts is the same as one that does not.
         self._extra = generator(seed, 6)
-        self._last_angles = np.zeros(len(self._base.radii))
+        self._rolled, self._last_angles = RolledAngles(self._base.steered), np.zeros(len(self._base.radii))
         self._odometry = np.zeros(3)
 
     def wheels(self, time: float, angles: Vector, reported_speeds: Vector) -> BaseReading:
@@ -145,15 +146,15 @@ class BaseSampler:
         stamp = stamped(time, self.random.normal(), self._truth.stamp_jitter)
         counted = quantised(angles, self._driver.position_quantum)
         speeds = quantised(reported_speeds, self._driver.velocity_quantum)
-        step = self._base.twist(counted - self._last_angles)
-        self._last_angles = counted
+        rolled = self._rolled.take(counted)
+        step, self._last_angles = self._base.twist(rolled - self._last_angles), rolled
         self._odometry = dead_reckoned(self._odometry, step)
         return BaseReading(
             stamp=stamp,
             position=counted * np.array(self._driver.position_sign),
             velocity=speeds * np.array(self._driver.velocity_sign),
             odometry=self._odometry,
-            twist=self._base.twist(speeds),
+            twist=self._base.twist(self._base.rolling(speeds, counted)),
         )
 
     def efforts(self, time: float, torques: Vector) -> EffortReading:

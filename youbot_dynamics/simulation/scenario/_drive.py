@@ -21,6 +21,7 @@ from youbot_dynamics.estimation.odometry import (
     OdometryState,
     SlipSettings,
 )
+from youbot_dynamics.kinematics.steering import RolledAngles
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.simulation.arm import ArmDriver
 from youbot_dynamics.simulation.driver_reports import JointReport
@@ -90,6 +91,7 @@ class Sent:
     wheel_speeds: Vector  # (4,) [rad/s], positive forward, of the mean rows
     rolling_speeds: Vector  # (4,) the same for the rollers to come, where these are known: what the driver should do
     driver_twist: Vector  # (3,) what of them a driver is sent that takes a twist [m/s, m/s, rad/s]
+    steering: float | None = None  # angle of the joint that steers [rad], None without one
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +224,7 @@ class _LockStep:
         self._driver = RobotDriver(plant, robot.driver, seed, arm=self._has_arm)
         self._driver.set_faults(setup.faults)
         self._driver_base = robot.driver.mecanum()
+        self._rolled = RolledAngles(self._driver_base.steered)
         self._estimator = BaseEstimator(robot, setup.slip_settings, setup.gyro_settings, setup.find_phases)
         self._base = BaseDriver(robot, setup.commander_settings, setup.find_phases)
         self._base.commander.offer("tracker", np.zeros(3), 0.0)
@@ -296,7 +299,7 @@ class _LockStep:
         if command is None:
             return
         twist = self._driver_base.twist(command.rolling_speeds)
-        self._sent.append(Sent(now, command.wheel_speeds, command.rolling_speeds, twist))
+        self._sent.append(Sent(now, command.wheel_speeds, command.rolling_speeds, twist, command.steering))
         if self._setup.interface == "twist":
             self._driver.command_twist(twist, now)
         else:
@@ -336,11 +339,11 @@ class _LockStep:
             return
         columns = [report.names.index(name) for name in driver.wheel_joints]
         position = np.array(driver.position_sign) * report.position[columns]
+        velocity = self._driver_base.rolling(np.array(driver.velocity_sign) * report.velocity[columns], position)
+        position = self._rolled.take(position)
         self._base.take_wheels(report.stamp, position)
         self._ended(self._run.take_wheels(report.stamp, position.tolist()), now)
-        estimate = self._estimator.take_wheels(
-            report.stamp, position, np.array(driver.velocity_sign) * report.velocity[columns]
-        )
+        estimate = self._estimator.take_wheels(report.stamp, position, velocity)
         phases = self._estimator.found_phases
         if phases is not None and phases is not self._phases:
             self._base.take_phases(phases)
@@ -419,6 +422,9 @@ def identified_model(robot: Robot) -> BaseTruth:
         servo_reset=reset,
         wheel_distance=geometry.wheel_distance,
         track=geometry.track,
+        wheelbase=geometry.wheelbase,
+        steering_offset=geometry.steering_offset,
+        steering_lag=lag,
         drive_angles=geometry.drive_angles,
     )
 
