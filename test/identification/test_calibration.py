@@ -210,7 +210,7 @@ def test_a_drive_beyond_the_hour_keeps_out_no_shorter_one(monkeypatch):
 def test_the_result_names_what_a_relaunch_reads_and_what_stands_beside(of_run):
     geometry = ROBOT.base.geometry
     named = named_estimates(of_run, geometry)
-    of_others = ("wheel_distance", "drive_angles", "track")
+    of_others = ("wheel_distance", "drive_angles", "track", "wheelbase", "steering")
     items = [item.name for item in dataclasses.fields(geometry) if not item.name.startswith(("roller", *of_others))]
     known = {f"robot.base.geometry.{name}" for name in items}
     assert {name for name in named if name.startswith("robot.")} == known

@@ -43,17 +43,17 @@ def test_its_twin_is_identified_and_odometry_ends_where_the_base_is(seed: int, t
     run, found, true = excite(tmp_path, seed)
     np.testing.assert_array_equal(run.true_twist[:, 1], 0.0)
     values = found.result.parameters()
-    for fact in ("wheel_radius", "wheelbase"):
-        key = f"robot.base.geometry.{fact}"
-        assert values[key] == pytest.approx(true[key], rel=5e-3)
-        estimate = next(one.estimate for stage in found.stages for one in stage.findings if one.name == key)
-        assert estimate.interval[0] <= true[key] <= estimate.interval[1]
-    assert values["robot.base.geometry.steering_offset"] == pytest.approx(
-        true["robot.base.geometry.steering_offset"], abs=1e-3
-    )
-    for axis in ("x", "yaw"):
-        key = f"robot.base.delay.effective_{axis}"
-        assert values[key] == pytest.approx(true[key], abs=5e-3)
+    estimates = {one.name: one.estimate for stage in found.stages for one in stage.findings}
+    for fact, tolerance in (
+        ("geometry.wheel_radius", {"rel": 5e-3}),
+        ("geometry.wheelbase", {"rel": 5e-3}),
+        ("geometry.steering_offset", {"abs": 1e-3}),
+        ("delay.effective_x", {"abs": 5e-3}),
+        ("delay.effective_yaw", {"abs": 5e-3}),
+    ):
+        key = f"robot.base.{fact}"
+        assert values[key] == pytest.approx(true[key], **tolerance)
+        assert estimates[key].interval[0] <= true[key] <= estimates[key].interval[1]
     assert {"response", "base_friction"} <= found.result.missing.keys()
     ends = [
         robot.base.geometry.wheels().path(robot.base.geometry.mecanum().rolled(run.wheel_angle))[-1]

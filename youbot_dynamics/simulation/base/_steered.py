@@ -11,7 +11,7 @@ from math import ceil, cos, exp, pi, sin
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector, scalar
+from youbot_dynamics.arrays import Vector, made_of, scalar
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.steering import steered
@@ -108,6 +108,7 @@ def base_plant(
     Raises:
         InputError: slips of a steered wheel, which has none.
     """
+    made_of("truth", truth, BaseTruth)
     if not truth.wheelbase > 0.0:
         return BasePlant(truth, driver, seed, start, slips)
     if slips:
