@@ -99,7 +99,7 @@ def efforts_of(states: JointSeries, path: Path, robot: Robot) -> Vector:
     return effort
 
 
-def _torque_of_ampere(name: str, path: Path, robot: Robot, remedy: str = "name its robot with --robot-file") -> float:
+def _torque_of_ampere(name: str, path: Path, robot: Robot, remedy: str = "add them to its robot file") -> float:
     """Torque at a joint for each ampere [N m/A]."""
     motors = dict(zip(robot.driver.arm_joints, robot.arm.joints, strict=False))
     motor = motors[name].motor if name in motors else None
