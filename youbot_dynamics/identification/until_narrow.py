@@ -218,8 +218,8 @@ def plan(seen: Sequence[Wished], driven: Sequence[Drive], longest: float, axes: 
     before = sum(1 for drive in driven if drive.turn and drive.axis == _ARCS[0][0])
     sides = [(1.0, -1.0)[(before + k) % 2] for k in range(count)]
     drives = tuple(drive._replace(turn=side * drive.turn) for side in sides for drive in one_round)
-    if bends and "yaw" in straight and not any(drive.axis == "yaw" for drive in (*driven, *drives)):
-        drives += (Drive("yaw", _STRAIGHT),)  # on the spot friction turns round with the wheels, in arcs it may not
+    if not so_far and bends and "yaw" in straight and "y" not in axes:
+        drives += (Drive("yaw", _STRAIGHT),)  # two wheels turn one way in an arc: friction hardly acts against the turn
     return Plan(Next.DRIVE, drives, left)
 
 
