@@ -18,11 +18,13 @@ from youbot_dynamics.identification.base_friction._signals import wheel_signals
 from youbot_dynamics.identification.pipeline import _extraction as extraction
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options, look_at, open_recording
+from youbot_dynamics.identification.signals import recorded_arm
 from youbot_dynamics.recording import message_types
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import ODOMETRY, TWIST, joint_state_cdr, odometry_cdr, twist_cdr
 from youbot_dynamics.report._words import rounded
+from youbot_dynamics.robot import unnamed_robot
 from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.truth import load_truth
 
@@ -298,6 +300,29 @@ def test_dynamic_joint_states_without_one_value_for_each_joint_are_rejected(tmp_
     assert states.rejected == 1
     np.testing.assert_array_equal(states.position[[0, -1]], [[0.0] * 4, [3.0] * 4])
     assert np.isnan(states.velocity).all()
+
+
+def test_currents_of_dynamic_joint_states_are_efforts_by_the_constants_of_the_robot_file(tmp_path: Path) -> None:
+    types, arm = message_types.jazzy_types(), ROBOT.driver.arm_joints
+    interface, made = (
+        types.types[name] for name in ("control_msgs/msg/InterfaceValue", message_types.DYNAMIC_JOINT_STATE)
+    )
+    rows = []
+    for k in range(4):
+        header = types.deserialize_cdr(joint_state_cdr(nanoseconds(1.0 + k), arm), JOINT_STATE).header
+        currents = [interface(["position", "current"], np.array([0.1 * k, k - 1.5])) for _ in arm[1:]]
+        both = interface(["position", "current", "effort"], np.array([0.1 * k, k - 1.5, 7.0]))
+        raw = types.serialize_cdr(made(header, list(arm), [both, *currents]), message_types.DYNAMIC_JOINT_STATE)
+        rows.append((1.0 + k, "/dynamic_joint_states", message_types.DYNAMIC_JOINT_STATE, bytes(raw)))
+    recording = open_bag(write_rows(tmp_path / "bag", rows))
+    torque = recorded_arm(recording, ROBOT, {}).signals.torque
+    motors = [joint.motor for joint in ROBOT.arm.joints]
+    expected = [[(k - 1.5) * one.torque_constant * one.gear_ratio for one in motors] for k in range(4)]
+    np.testing.assert_allclose(torque[:, 1:], np.array(expected)[:, 1:])
+    np.testing.assert_array_equal(torque[:, 0], 7.0)
+    unknown = unnamed_robot("unnamed robot", arm, has_base=False)
+    with pytest.raises(RecordingError, match="current of arm_joint_2 in .* no torque constant and gear ratio"):
+        recorded_arm(recording, unknown, {})
 
 
 class LateStamps(BasePlant):

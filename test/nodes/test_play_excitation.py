@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import yaml
 from command_line import exit_code
 
 from youbot_dynamics.control.trajectory import Program, read_program
-from youbot_dynamics.errors import ProgramError
+from youbot_dynamics.errors import ProgramError, RecordingError
 from youbot_dynamics.identification.excitation import (
     ArmExcitation,
     MultiSine,
@@ -203,12 +204,31 @@ def test_youbot_play_drives_until_it_is_narrow_enough_and_stops_when_told():
         output = unseen.communicate(timeout=PATIENCE)[0]
         assert unseen.returncode == 1 and "driving" not in output
         assert "--pose-topic /driver/joint_states" in output and "a topic of type sensor_msgs/msg/JointState" in output
+        assert tempfile.gettempdir() not in output
         told = processes.youbot(*until, "delay 5 %")
-        assert told.stdout is not None and "driving excitation" in told.stdout.readline()
+        assert told.stdout is not None and "youbot record --out drive_1" in told.stdout.readline()
+        assert "driving excitation" in told.stdout.readline()
         time.sleep(3.0)
         told.send_signal(signal.SIGINT)
         output = told.communicate(timeout=PATIENCE)[0]
         assert told.returncode == 130 and "stopped" in output and "Traceback" not in output
+
+
+@pytest.mark.parametrize("heard_after", [1, 3])
+def test_signals_that_are_found_late_are_waited_for(heard_after):
+    pytest.importorskip("rclpy")
+    from youbot_dynamics.nodes.until_player import UntilPlayer
+
+    looks: list[str] = []
+
+    def look(*_: object) -> None:
+        looks.append("look")
+        if len(looks) < heard_after:
+            raise RecordingError("the drive so far", got="no topic with poses")
+
+    player = SimpleNamespace(wait=lambda *_: False, _on_recording=look)
+    UntilPlayer._check(player, (), Flag())  # type: ignore[arg-type]
+    assert len(looks) == heard_after
 
 
 def test_a_player_that_fails_leaves_no_robot_on_its_way(monkeypatch):

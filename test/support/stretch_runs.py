@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from acceptance_bags import PERIOD, POSE_NOISE, Row, drawn_base
+from acceptance_bags import (
+    PERIOD,
+    POSE_NOISE,
+    BaseRun,
+    Row,
+    drawn_base,
+    truths_of_delay,
+    truths_of_geometry,
+)
 from stage_bags import BASE, ROBOT, WHEELS, nanoseconds, write_rows
 
 from youbot_dynamics.control.trajectory import Program
@@ -22,7 +30,11 @@ class StretchRun:
     """The base of one seed on its way, and the messages of all stretches so far."""
 
     def __init__(self, seed: int, folder: Path, poses: bool = True) -> None:
-        self._base = BasePlant(drawn_base(seed), ROBOT.driver, seed)
+        self._truth = drawn_base(seed)
+        self._base = BasePlant(self._truth, ROBOT.driver, seed)
+        self._plain = BasePlant(self._truth.without_noise(), ROBOT.driver, seed)  # for the true delays
+        self._twists: list[np.ndarray] = []
+        self._angles: list[np.ndarray] = []
         self._random = np.random.default_rng([seed, 2])
         self._phase = PERIOD * float(self._random.random())
         self._folder, self._poses = folder, poses
@@ -49,6 +61,11 @@ class StretchRun:
         speeds = BASE.wheel_speeds(twist)
         base.command_twist(ROBOT.driver.mecanum().twist(speeds))
         self._add(sent, "/wheel_commands", JOINT_STATE, joint_state_cdr(nanoseconds(sent), WHEELS, velocity=speeds))
+        self._plain.advance(sent)
+        self._plain.command_twist(ROBOT.driver.mecanum().twist(speeds))
+        self._plain.advance(sent + self._phase)
+        self._twists.append(twist)
+        self._angles.append(self._plain.wheel_angles)
         base.advance(sent + self._phase)
         read = base.read()
         state = joint_state_cdr(nanoseconds(read.stamp), WHEELS, read.position, read.velocity)
@@ -62,6 +79,12 @@ class StretchRun:
 
     def _add(self, *row: object) -> None:
         self._rows.append(row)  # type: ignore[arg-type]
+
+    def truths(self) -> dict[str, float]:
+        """Geometry of this robot, and the delays that it has in the motion so far."""
+        times = PERIOD * np.arange(self._ticks) + self._phase
+        run = BaseRun([], times, np.array(self._angles))
+        return truths_of_geometry(self._truth) | truths_of_delay(run, np.array(self._twists))
 
     def bag(self) -> Path:
         """Recording of all so far."""

@@ -23,6 +23,7 @@ from youbot_dynamics.identification.reading import (
     Opened,
     Options,
     columns_of,
+    efforts_of,
     excess_of_angles,
     find_arm_states,
     find_topic,
@@ -95,14 +96,15 @@ def open_log(
     if log is not None and log.told:
         announce(f"note: {log.told}")
     source = open_recording(path, 0, robot, Options(topics, columns, rate=rate))
-    opened = _read(source.bag(), joints, topics) if log is None else _of_text(source, joints, topics, log.description)
+    opened = _read(source.bag(), robot, topics) if log is None else _of_text(source, robot, topics, log.description)
     signs = np.where([name in inverted for name in joints], -1.0, 1.0)
     opened = dataclasses.replace(opened, arm=dataclasses.replace(opened.arm, effort=opened.arm.effort * signs))
     _check(path, opened.arm, robot)
     return opened
 
 
-def _read(recording: Recording, joints: tuple[str, ...], topics: Mapping[str, str]) -> _OpenedLog:
+def _read(recording: Recording, robot: Robot, topics: Mapping[str, str]) -> _OpenedLog:
+    joints = robot.driver.arm_joints
     states = recording.joint_states(find_arm_states(recording, joints, topics), joints)
     names = {role: find_topic(recording, role, topics) for role in _TOPIC_ROLES[1:]}
     motors = {role: _motor_readings(recording, name, joints) for role, name in names.items() if name is not None}
@@ -113,7 +115,7 @@ def _read(recording: Recording, joints: tuple[str, ...], topics: Mapping[str, st
         states.received,
         states.position,
         states.velocity,
-        states.effort,
+        efforts_of(states, recording.path, robot),
         motors.get("motor_voltage"),
         motors.get("motor_temperature"),
         {LEFT_OUT: states.rejected},
@@ -141,9 +143,9 @@ def _motor_readings(recording: Recording, topic: str, joints: tuple[str, ...]) -
     return MotorReadings(times_of(states), states.effort)
 
 
-def _of_text(source: Opened, joints: tuple[str, ...], topics: Mapping[str, str], columns: str) -> _OpenedLog:
+def _of_text(source: Opened, robot: Robot, topics: Mapping[str, str], columns: str) -> _OpenedLog:
     """Read a text log with these columns, a position of each joint among them."""
-    known = source.log.joints.get("position", {}) if source.log is not None else {}
+    known, joints = source.log.joints.get("position", {}) if source.log else {}, robot.driver.arm_joints
     if missing := [name for name in joints if name not in known]:
         raise RecordingError(
             f"--columns of {source.path}",
@@ -151,7 +153,7 @@ def _of_text(source: Opened, joints: tuple[str, ...], topics: Mapping[str, str],
             expected=f"position.JOINT for each of {', '.join(joints)}",
             remedy="name these columns; a joint at rest needs a column too",
         )
-    opened = _read(source.bag(), joints, topics)
+    opened = _read(source.bag(), robot, topics)
     source_facts = {name: opened.provenance[name] for name in ("log", "SHA-256")}
     # The topics of a text log are one second late, so that no stamp is 0; the estimates have the times of the log.
     return dataclasses.replace(

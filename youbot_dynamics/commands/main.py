@@ -245,10 +245,10 @@ def _add_play(verbs) -> None:
     )
     until = (
         "drive the excitation of the base until 95 %% intervals are within these shares of the values; NAME is delay, "
-        "radius, lever or lateral; exit code 3 if that cannot be reached"
+        "radius, lever, track or lateral; exit code 3 if that cannot be reached"
     )
     parser.add_argument("--until", metavar="'NAME NUMBER %, ...'", help=until)
-    poses = "topic with the pose of the base, for --until with radius, lever or lateral (default: found)"
+    poses = "topic with the pose of the base, for --until with radius, lever, track or lateral (default: found)"
     parser.add_argument("--pose-topic", default="", metavar="TOPIC", help=poses)
     parser.add_argument(
         "--write",

@@ -15,6 +15,7 @@ from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import (
     ROLES,
     clocks_apart,
+    efforts_of,
     excess_of_angles,
     find_arm_states,
     find_odometry,
@@ -411,8 +412,9 @@ def recorded_arm(recording: Recording, robot: Robot, chosen: Mapping[str, str], 
     states, there = recording.joint_states(topic, named), [joints.index(name) for name in named]
     time, resting = times_of(states), np.tile(robot.arm.rest_position, (len(states.position), 1))
     position, effort, velocity = resting.copy(), np.zeros_like(resting), np.full_like(resting, np.nan)
-    without = ~np.any(np.isfinite(states.effort), axis=0)
-    efforts = np.where(without & ~np.all(without), 0.0, states.effort)  # nothing is found of these joints alone
+    efforts = efforts_of(states, recording.path, robot)
+    without = ~np.any(np.isfinite(efforts), axis=0)
+    efforts = np.where(without & ~np.all(without), 0.0, efforts)  # nothing is found of these joints alone
     position[:, there], effort[:, there], velocity[:, there] = states.position, efforts, states.velocity
     beyond = excess_of_angles(f"topic {states.topic} in {recording.path}", position, robot)
     sound = np.isfinite(time) & np.all(np.isfinite(position) & np.isfinite(effort), axis=1)

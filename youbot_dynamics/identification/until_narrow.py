@@ -37,6 +37,7 @@ _WISHES: dict[str, tuple[str, tuple[tuple[tuple[str, ...], str], ...]]] = {
     "delay": ("delay", tuple((("effective_{axis}",), axis) for axis in AXES)),
     "radius": (GEOMETRY, ((("wheel_radius",), "x"),)),
     "lever": (GEOMETRY, ((("lever", "track", "wheel_distance"), "yaw"),)),
+    "track": (GEOMETRY, ((("track",), "yaw"),)),
     "lateral": (GEOMETRY, ((("lateral_factor",), "y"),)),
 }
 _NARROWEST, _WIDEST = 0.001, 50.0  # wishes [%]; values with wider intervals are not identified
@@ -49,7 +50,7 @@ _TURN = 1.5  # largest turn [rad]
 _REST = 0.5  # at the end of a stretch [s]
 _TRIED = 0.1  # share of the longest time after which a prediction may end the drive: early intervals are uncertain
 _MOTIONS = {"x": "forward and back", "y": "to the sides", "yaw": "in turns"}
-_HOPELESS = (Kind.NOT_MEASURED, Kind.WRONG_SIGNALS)  # reasons that more of the same motion does not change
+_HOPELESS = (Kind.NOT_MEASURED, Kind.WRONG_SIGNALS, Kind.NOT_OF_THE_ROBOT)  # reasons that more motion does not change
 
 
 @dataclass(frozen=True)
@@ -158,22 +159,22 @@ def read_wish(text: str, base: Base) -> tuple[Wished, ...]:
     """
     base.geometry.mecanum().refuse_steered("--until")
     wished: dict[str, tuple[Wished, ...]] = {}
+    geometry, free = base.geometry, free_axes(base)
+    lacking = {"track": geometry.track == 0.0, "lateral": geometry.track > 0.0 or geometry.wheel_distance > 0.0}
+    names = [name for name in _WISHES if not lacking.get(name)]
     for part in text.split(","):
         found = re.fullmatch(r"\s*([A-Za-z_]+)\s+([0-9]*\.?[0-9]+)\s*%\s*", part)
         name = found[1] if found else (part.split() or [""])[0]
-        if found is None or name not in _WISHES or name in wished:
-            names = ", ".join(_WISHES)
-            expected = f"NAME NUMBER %, with commas, each NAME once: {names}; such as 'delay 2 %, radius 0.1 %'"
-            remedy = did_you_mean(name.lower(), list(_WISHES)) if name not in _WISHES else ""
+        if found is None or name not in names or name in wished:
+            expected = f"NAME NUMBER %, with commas, each NAME once: {', '.join(names)}; such as 'delay 2 %'"
+            remedy = did_you_mean(name.lower(), names) if name not in _WISHES else ""
+            remedy = f"this base has no {name}" if lacking.get(name) else remedy
             raise ParameterError("--until", got=repr(part.strip()), expected=expected, remedy=remedy)
         percent = float(found[2])
         if not _NARROWEST <= percent <= _WIDEST:
             raise ParameterError(f"--until {name}", got=f"{percent:g} %", expected=f"{_NARROWEST:g} to {_WIDEST:g} %")
         stage, values = _WISHES[name]
-        free = free_axes(base)
         wished[name] = tuple(Wished(name, stage, keys, axis, percent / 100) for keys, axis in values if axis in free)
-        if not wished[name]:
-            raise ParameterError(f"--until {name}", got="a base that cannot move sideways", remedy="leave it out")
     return tuple(one for several in wished.values() for one in several)
 
 
@@ -219,6 +220,8 @@ def plan(seen: Sequence[Wished], driven: Sequence[Drive], longest: float, axes: 
     before = sum(1 for drive in driven if drive.turn and drive.axis == _ARCS[0][0])
     sides = [(1.0, -1.0)[(before + k) % 2] for k in range(count)]
     drives = tuple(drive._replace(turn=side * drive.turn) for side in sides for drive in one_round)
+    if not so_far and bends and "yaw" in straight and "y" not in axes:
+        drives += (Drive("yaw", _STRAIGHT),)  # two wheels turn one way in an arc: friction hardly acts against the turn
     return Plan(Next.DRIVE, drives, left)
 
 
@@ -278,7 +281,8 @@ def check_signals(recording: Path, robot: Robot, wished: Sequence[Wished], optio
         RecordingError: no poses of the base for its geometry, or no states of the wheels.
     """
     bag = open_recording(recording, 0, robot, options).bag()
-    find_wheel_states(bag, robot.driver.wheel_joints, options.topics)
+    joints = robot.driver.wheel_joints
+    bag.joint_states(find_wheel_states(bag, joints, options.topics), joints)  # a topic that is found by its name
     if any(one.stage == GEOMETRY for one in wished):
         find_pose_topic(bag, options.topics, options.pose_topic)
 

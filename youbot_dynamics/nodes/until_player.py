@@ -84,8 +84,7 @@ class UntilPlayer(ProgramPlayer):
         if not self.wait(lambda: bool(self._rows), _TIMEOUT, flag) and not flag.set:
             got = "no states of wheels, commands or poses"
             raise RecordingError("topics of the robot", got=got, remedy=start_first(self._robot))
-        self.wait(lambda: False, _HEARD, flag)
-        self._on_recording(lambda bag: check_signals(bag, self._robot, wished, self._options), flag)
+        self._check(wished, flag)
 
         def drive(program: Program) -> bool:
             self._last_error = float("-inf")  # else the last stretch would count as one that is being followed
@@ -98,17 +97,39 @@ class UntilPlayer(ProgramPlayer):
             self.ended = drive_until(wished, self._robot.base, bounds, drive, see, lambda line: print(line, flush=True))
         return self.ended is not None
 
+    def _check(self, wished: Sequence[Wished], flag: StopFlag) -> None:
+        """Hear the robot at rest, until the signals that the wish needs have come: topics are found one after another.
+
+        Raises:
+            RecordingError: they have not come in time.
+        """
+        latest = time.monotonic() + _TIMEOUT
+        while not flag.set:
+            self.wait(lambda: False, _HEARD, flag)
+            try:
+                return self._on_recording(lambda bag: check_signals(bag, self._robot, wished, self._options), flag)
+            except RecordingError:
+                if time.monotonic() > latest:
+                    raise
+
     def _on_recording(self, work: Callable[[Path], _Result], flag: StopFlag) -> _Result | None:
-        """Result of work on a recording of all messages so far, while further ones arrive; None if a signal came."""
+        """Result of work on a recording of all messages so far, while further ones arrive; None if a signal came.
+
+        Raises:
+            RecordingError: as of the work, without the path of the recording.
+        """
         with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
-            bag = Path(folder) / "so_far"
+            bag = Path(folder) / "the drive so far"
             with BagWriter(bag, {"robot_id": self._robot.robot_id}) as writer:
                 for topic, type_name, data, received in self._rows:
                     writer.add_topic(topic, type_name)
                     writer.write(topic, data, received)
             future = pool.submit(work, bag)
             self.wait(future.done, math.inf, flag)
-            return None if flag.set else future.result()
+            try:
+                return None if flag.set else future.result()
+            except RecordingError as problem:
+                raise RecordingError(str(problem).replace(f"{folder}/", "")) from None
 
 
 def play_until(given: argparse.Namespace, ros_arguments: Sequence[str], look: Look) -> int:

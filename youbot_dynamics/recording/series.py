@@ -124,6 +124,7 @@ class JointSeries(_ReadOnlyArrays):
     position: Vector  # (n, k) [rad or m]; NaN where a message had no position
     velocity: Vector  # (n, k) [rad/s or m/s]; NaN where a message had no velocity
     effort: Vector  # (n, k) [N m or N]; NaN where a message had no effort
+    current: Vector | None = None  # (n, k) [A], the same; None of a type without currents
     rejected: int = 0  # messages rejected: stamp decreases or is missing, or a field has the wrong length
     ranges: tuple[float, ...] = ()  # of positions that were wrapped, put together in `position` [rad]; 0 for others
 

@@ -98,11 +98,12 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
         remedy = f"choose with --columns '{columns}', where _ skips a column"
         raise RecordingError(f"{path}", got=f"columns of more than one meaning: {unclear}", remedy=remedy)
     unused = [name for name, one in zip(names, meanings, strict=True) if not (one.role or one.why)]
-    used = [f"{name} = {of}" for name, of in zip(names, described, strict=True) if of != "_"]
-    told = f"{path.name}: {', '.join(used)}, as its header says, in SI units where none is named"
+    used = [f"{name} = {of}" for name, of in zip(names, described, strict=True) if of not in ("_", name)]
+    told = f"{path.name}: {', '.join(used) or 'columns'}, as its header says, in SI units where none is named"
     told += f"; unclear: {unclear}" if unclear else ""
     told += f"; not used: {listed(unused)}" if unused else ""
-    return Columns(columns, rate, f"{told}; to read it otherwise, change --columns '{columns}'")
+    otherwise = f"change --columns '{columns}'" if used else "give --columns"
+    return Columns(columns, rate, f"{told}; to read it otherwise, {otherwise}")
 
 
 def described_columns(path: Path, description: str, rate: float = 0.0) -> Columns:

@@ -2,7 +2,7 @@
 
 from youbot_dynamics.identification.reading._choices import refused_choices
 from youbot_dynamics.identification.reading._clock import ONE_WAY, clocks_apart, new_readings
-from youbot_dynamics.identification.reading._logs import columns_of, robot_of
+from youbot_dynamics.identification.reading._logs import columns_of, efforts_of, robot_of
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
     Opened,
@@ -33,6 +33,7 @@ __all__ = [
     "UNNAMED",
     "clocks_apart",
     "columns_of",
+    "efforts_of",
     "excess_of_angles",
     "find_arm_states",
     "recorded_joints",

@@ -8,9 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from youbot_dynamics.arrays import read_only
+import numpy as np
+
+from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.reading._whose import UNNAMED
+from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.recording.text_columns import SUFFIXES, Columns, described_columns, propose_columns
 from youbot_dynamics.recording.text_log import AXES, JOINT_ROLES, TextLog, read_text_log
 from youbot_dynamics.robot import Robot, unnamed_robot
@@ -73,14 +76,35 @@ def read_log(path: Path, columns: Columns, robot: Robot) -> TextLog:
             remedy += "with --robot-file"
             raise RecordingError(f"--columns of {path}", got=f"{role}.{other}", expected=expected, remedy=remedy)
     efforts = dict(log.joints.get("effort", {}))
-    motors = dict(zip(robot.driver.arm_joints, robot.arm.joints, strict=False))
     for name, current in log.joints.get("current", {}).items():
-        motor = motors[name].motor if name in motors else None
-        torque = motor.torque_constant * motor.gear_ratio if motor else math.nan
-        if name not in efforts and not math.isfinite(torque):
-            got, expected = "no torque constant and gear ratio of its motor", "both in a robot file, or efforts"
-            remedy = f"give the column as effort.{name}:K*Nm with the torque K at the joint for each ampere [N m/A], "
-            remedy += "torque constant times gear ratio; or leave it out with _"
-            raise RecordingError(f"current of {name} in {path}", got=got, expected=expected, remedy=remedy)
-        efforts.setdefault(name, read_only(torque * current))
+        remedy = f"give the column as effort.{name}:K*Nm with the torque K at the joint for each ampere [N m/A], "
+        remedy += "torque constant times gear ratio; or leave it out with _"
+        if name not in efforts:
+            efforts[name] = read_only(_torque_of_ampere(name, path, robot, remedy) * current)
     return replace(log, joints=MappingProxyType({**log.joints, "effort": efforts})) if efforts else log
+
+
+def efforts_of(states: JointSeries, path: Path, robot: Robot) -> Vector:
+    """Efforts (n, k) of joint states; of a joint that has only currents, those of its currents.
+
+    Raises:
+        RecordingError: currents of a motor of which nothing is known.
+    """
+    if states.current is None:
+        return states.effort
+    effort = states.effort.copy()
+    only = np.isfinite(states.current).any(axis=0) & ~np.isfinite(effort).any(axis=0)
+    for k in np.flatnonzero(only):
+        effort[:, k] = _torque_of_ampere(states.names[k], path, robot) * states.current[:, k]
+    return effort
+
+
+def _torque_of_ampere(name: str, path: Path, robot: Robot, remedy: str = "add them to its robot file") -> float:
+    """Torque at a joint for each ampere [N m/A]."""
+    motors = dict(zip(robot.driver.arm_joints, robot.arm.joints, strict=False))
+    motor = motors[name].motor if name in motors else None
+    torque = motor.torque_constant * motor.gear_ratio if motor else math.nan
+    if not math.isfinite(torque):
+        got, expected = "no torque constant and gear ratio of its motor", "both in a robot file, or efforts"
+        raise RecordingError(f"current of {name} in {path}", got=got, expected=expected, remedy=remedy)
+    return torque

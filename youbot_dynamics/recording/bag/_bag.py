@@ -159,11 +159,12 @@ class Recording:
         received = np.concatenate([layout.received for layout in chosen])
         stamp = np.concatenate([layout.stamp for layout in chosen])
         rows = _decode.rows_in_order(received, stamp)
-        position, velocity, effort = (_numbers(_joined(chosen, field, names, rows)) for field in range(3))
+        fields = range(len(chosen[0].values))
+        position, *others = (_numbers(_joined(chosen, field, names, rows)) for field in fields)
         times, stamps = _decode.seconds(received[rows], self.origin), _decode.stamp_seconds(stamp[rows], self.origin)
         position, ranges = unwrapped(times, position)
         clock = stamps if np.any(stamp) else times
-        kept, (position, velocity, effort) = in_common_rows(clock, (position, velocity, effort))
+        kept, (position, velocity, effort, *current) = in_common_rows(clock, (position, *others))
         return series.JointSeries(
             topic,
             names,
@@ -172,6 +173,7 @@ class Recording:
             position[kept],
             velocity[kept],
             effort[kept],
+            current[0][kept] if current else None,
             rejected=rejected + received.size - rows.size,
             ranges=tuple(ranges.tolist()),
         )

@@ -22,7 +22,7 @@ Key = tuple[Any, ...]  # what messages must have in common to be rows of one tab
 Decode = Callable[[bytes], Any]
 RowOf = Callable[[Any], tuple[Key, Sequence[float]]]  # key and numbers of a message
 
-_INTERFACES = ("position",), ("velocity",), ("effort", "torque")  # names of each in ros2_control, which are free
+_INTERFACES = ("position",), ("velocity",), ("effort", "torque"), ("current",)  # names in ros2_control, which are free
 _AT_ONCE = 4096  # messages decoded together
 _MOST_LAYOUTS = 8  # of messages of one size
 _HEAD, _STAMPED_HEAD = 4, 12  # bytes before the numbers: encapsulation; and stamp
@@ -203,7 +203,7 @@ class JointLayout:
     names: tuple[str, ...]  # joints in the order of the columns
     received: IntArray  # (n,) receive time [ns]
     stamp: IntArray  # (n,) header stamp [ns], 0 if not set
-    values: Vector  # (3, n, k) position, velocity and effort, NaN where absent
+    values: Vector  # (f, n, k) position, velocity, effort, and current of a DynamicJointState, NaN where absent
 
 
 def joint_layouts(messages: Messages, type_name: str) -> tuple[list[JointLayout], int]:
@@ -229,11 +229,11 @@ def joint_layouts(messages: Messages, type_name: str) -> tuple[list[JointLayout]
             rejected += len(rows)
             continue
         if 0 in lengths:
-            values = np.full((3, len(rows), len(names)), np.nan)
+            values = np.full((len(lengths), len(rows), len(names)), np.nan)
             for k in np.flatnonzero(lengths):
                 values[k] = rows[:, sum(lengths[:k]) : sum(lengths[: k + 1])]
         else:  # no copy: many readings fill the memory
-            values = rows.reshape(len(rows), 3, len(names)).transpose(1, 0, 2)
+            values = rows.reshape(len(rows), len(lengths), len(names)).transpose(1, 0, 2)
         layouts.append(JointLayout(names, received, stamp, values))
     return layouts, rejected
 
