@@ -149,7 +149,8 @@ def test_a_calibrated_truth_differs_in_its_geometry_only() -> None:
     known = truth.with_geometry(geometry)
     np.testing.assert_array_equal(known.mecanum().inverse_matrix, geometry.mecanum().inverse_matrix)
     changed = {f.name for f in dataclasses.fields(truth) if getattr(truth, f.name) != getattr(known, f.name)}
-    assert changed == {"wheel_radius", "half_length", "half_width", "lateral_factor", "wheel_radius_error"}
+    sizes = {"wheel_radius", "half_length", "half_width", "lateral_factor", "wheel_radius_error", "steering_offset"}
+    assert changed == sizes
 
 
 @pytest.mark.parametrize("count", [3.0, 6.5])
