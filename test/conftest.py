@@ -91,6 +91,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)  # before the choice by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        # colcon waits for ever once a line is longer than 65,536 characters.
+        assert len(item.nodeid) < 1000, f"{item.nodeid[:200]}...: give its case an id"
         if item.get_closest_marker("ros"):
             assert marks_ros(item.path), f"{item.nodeid}: its file must name mark.ros, or no step runs it"
         elif computes(item.path):
@@ -171,5 +173,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(StallGuard(), "stall_guard")
         if hasattr(config, "workerinput"):
             # A worker asks the main process before each test whether one crashed: 40 ms, and a crash has failed.
-            config.failures_db.sock.close()
+            # Closed at the end: version 12 reads a closed socket again and again, which took most of a processor.
+            config.add_cleanup(config.failures_db.sock.close)
             config.failures_db = importlib.import_module("pytest_rerunfailures").StatusDB()

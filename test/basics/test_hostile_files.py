@@ -395,7 +395,7 @@ def test_a_result_is_read_back(tmp_path: Path) -> None:
         "[]",
         "{",
         "{}",
-        "[" * 100_000,
+        pytest.param("[" * 100_000, id="brackets"),
         '{"parameters": 3}',
         json.dumps({**RESULT, "missing": []}),
         json.dumps({**RESULT, "parameters": [{}]}),

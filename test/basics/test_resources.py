@@ -23,7 +23,7 @@ def install_module(folder: Path) -> None:
     """Put the modules the locator consists of below a folder, as an installer would."""
     package = folder / "youbot_dynamics"
     package.mkdir(parents=True)
-    for name in ("__init__.py", "errors.py", "resources.py"):
+    for name in ("__init__.py", "errors.py", "interrupts.py", "resources.py"):
         shutil.copy(SOURCE / name, package / name)
 
 

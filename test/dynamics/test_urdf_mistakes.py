@@ -63,7 +63,7 @@ def test_what_is_neither_path_nor_text_is_refused(wrong: Any) -> None:
         Tree.from_urdf(wrong)
 
 
-@pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "x" + LONG, ""])
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "x" + LONG, ""], ids=["null", "long", "text", "empty"])
 def test_a_name_of_no_file_is_refused_without_repeating_all_of_it(name: str) -> None:
     with pytest.raises(ModelError, match="^URDF file .*; expected a file that can be read") as caught:
         Tree.from_urdf(name)

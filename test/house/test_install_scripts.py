@@ -277,3 +277,35 @@ def test_a_failed_test_runs_again_only_if_the_machine_stood_still(tmp_path):
     told = guarded_session(tmp_path, tests)
     assert told.returncode == 1
     assert "RERUN test_guarded.py::test_stalled" in told.stdout and "1 failed, 1 passed, 1 rerun" in told.stdout
+
+
+def test_the_main_process_rests_while_its_workers_run(tmp_path):
+    """pytest-rerunfailures 12, which Ubuntu 24.04 has, reads again and again what a worker closed."""
+    tests = """
+        import os, time
+        from pathlib import Path
+
+        def used():  # [s] of processor
+            words = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
+            return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+        def test_rest():
+            before = used()
+            time.sleep(2.0)
+            assert used() - before < 0.2
+        """
+    told = guarded_session(tmp_path, tests, "-n", "1")
+    assert told.returncode == 0, told.stdout
+
+
+def test_an_id_longer_than_a_line_that_colcon_reads_is_refused(tmp_path):
+    tests = """
+        import pytest
+
+        @pytest.mark.parametrize("text", ["[" * 1000])
+        def test_long(text):
+            pass
+        """
+    told = guarded_session(tmp_path, tests)
+    assert told.returncode == pytest.ExitCode.INTERNAL_ERROR
+    assert "give its case an id" in told.stdout + told.stderr
