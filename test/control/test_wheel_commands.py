@@ -393,6 +393,34 @@ def test_a_turn_on_the_spot_needs_a_quarter_turn_of_the_steering() -> None:
     assert run(steered_commander(0.5), 0.0, 2.0, "operator", (0.0, 0.0, 1.0))[-1].twist == pytest.approx(np.zeros(3))
 
 
+@pytest.mark.parametrize("limit", [0.6, 1.4, 1.57, 2.5])
+def test_every_twist_that_is_held_is_reached_from_any_other(limit: float) -> None:
+    """Commands a step ahead of the last twist, not the one that is wanted, once turned the steering to and fro."""
+    base, random, now = steered_commander(limit), np.random.default_rng(1), 0.0
+    for _ in range(60):
+        twist = random.uniform(-1.0, 1.0, 3) * (0.1, 0.0, 0.7) * (random.random(3) < 0.8)
+        last = run(base, now, now + 4.0, "operator", tuple(twist))[-1]
+        now += 4.0
+        most = abs(twist[0]) * np.tan(limit) / 0.15 if limit < 1.5 else np.inf
+        assert last.twist == pytest.approx([twist[0], 0.0, np.clip(twist[2], -most, most)], abs=2e-3)
+
+
+def test_the_wheel_waits_while_more_than_a_quarter_turn_of_the_steering_is_left() -> None:
+    base = steered_commander(1.57)
+    run(base, 0.0, 4.0, "operator", (0.0, 0.0, 0.7))
+    commands = run(base, 4.0, 8.0, "operator", (0.02, 0.0, -0.7))
+    assert min(command.twist[0] for command in commands) > -0.01, "hardly backwards when told forward"
+
+
+def test_the_steering_begins_where_it_stands_but_not_while_it_moves() -> None:
+    base = steered_commander(1.571)
+    base.stand_at(1.2 - 2.0 * np.pi)
+    first = run(base, 0.0, PERIOD, "operator", (0.1, 0.0, 0.0))[0]
+    assert first.steering == pytest.approx(1.2 - base.limits.steering_speed * PERIOD)
+    base.stand_at(0.0)
+    assert run(base, PERIOD, 2 * PERIOD, "operator", (0.1, 0.0, 0.0))[0].steering > 1.0
+
+
 def test_a_turn_beyond_the_steering_is_cut_and_the_way_is_kept() -> None:
     last = run(steered_commander(0.5), 0.0, 3.0, "operator", (0.1, 0.0, 3.0))[-1]
     assert last.limited

@@ -90,6 +90,8 @@ def test_a_limit_cuts_the_turn_and_keeps_the_way_and_forbids_turns_on_the_spot()
     assert steered([0.0, 5.0], 0.2, 0.5) == (0.0, 0.2)
 
 
-def test_a_wheel_that_turns_slowly_rolls_by_what_it_can_have_of_the_wish() -> None:
+def test_a_wheel_that_turns_slowly_hardly_rolls_before_it_has_its_angle() -> None:
     speed, angle = steered([0.0, 2.0], 0.0, LIMIT, 0.1)
-    assert (speed, angle) == pytest.approx((2.0 * sin(0.1), 0.1))
+    assert (speed, angle) == pytest.approx((2.0 * sin(0.1) ** 2, 0.1))
+    assert steered([-0.1, -2.0], 1.4, 1.5, 0.1)[0] < 0.0, "backwards"
+    assert steered([0.1, -2.0], 1.4, 1.5, 0.1)[0] == 0.0, "it waits: its limit keeps it from going on"

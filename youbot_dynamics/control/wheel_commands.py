@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import hypot, inf, isfinite
+from math import hypot, inf, isfinite, remainder, tau
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ from youbot_dynamics.control.phase_guard import PhaseGuard
 from youbot_dynamics.control.stamp_rhythm import StampRhythm
 from youbot_dynamics.errors import InputError
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.steering import steered, within_steering
+from youbot_dynamics.kinematics.steering import joint_commands, steered, within_steering
 from youbot_dynamics.parameters import Settings, setting
 from youbot_dynamics.robot import Robot
 from youbot_dynamics.robot_base import BaseLimits
@@ -170,6 +170,12 @@ class WheelCommander:
         self._last_step: float | None = None
         self._started = False
         self._steering = 0.0  # angle that was sent last [rad]
+        self._idle = True  # nobody wants it to move
+
+    def stand_at(self, steering: float) -> None:
+        """Take the angle [rad] at which the steering stands, if the base rests and nobody wants it to move."""
+        if self._idle and isfinite(steering) and not np.any(self._twist):
+            self._steering = remainder(steering, tau)
 
     def offer(self, source: str, twist: ArrayLike, now: float) -> str:
         """Take a command (3,) from "operator" or "tracker"; return the reason where it is refused, else "".
@@ -207,24 +213,30 @@ class WheelCommander:
                     wanted, active = twist, name
                     break
         elapsed = period if self._last_step is None else min(now - self._last_step, 2.0 * period)
-        self._last_step = now
-        allowed = limit_speed(self._steerable(wanted), self.base, self.limits)
-        reached = self._steerable(limit_acceleration(allowed, self._twist, self.limits, elapsed))
+        self._last_step, self._idle = now, not np.any(wanted)
         if self.base.steered:
-            reach = self.limits.steering_speed * elapsed
-            wished = self.base.wheel_speeds(reached)
-            speed, self._steering = steered(wished, self._steering, self.limits.steering, reach)
-            reached = self.base.twist(self.base.rolling([speed, 0.0], [0.0, self._steering]))
+            reached = self._steer(wanted, elapsed)
+        else:
+            allowed = limit_speed(wanted, self.base, self.limits)
+            reached = limit_acceleration(allowed, self._twist, self.limits, elapsed)
         self._twist = reached
         limited = max(map(abs, (reached - wanted).tolist())) > 1e-12
         speeds = self.base.wheel_speeds(reached)
         return WheelCommand(reached, speeds, speeds, active, limited, self._steering if self.base.steered else None)
 
-    def _steerable(self, twist: Vector) -> Vector:
-        """Twist (3,) with the turn that the limit of the steering allows; it stays as it is without a steered wheel."""
-        if not self.base.steered:
-            return twist
-        return self.base.twist(within_steering(self.base.wheel_speeds(twist), self.limits.steering))
+    def _steer(self, wanted: Vector, elapsed: float) -> Vector:
+        """Twist (3,) of a steered wheel after a time [s], on its way to a wanted one.
+
+        The steering turns to the angle of the wanted twist itself, and the wheel's speed follows at that angle within
+        the limits of acceleration. An angle for the twist of the next instant would not always lead there.
+        """
+        base, limits = self.base, self.limits
+        steerable = base.twist(within_steering(base.wheel_speeds(wanted), limits.steering))
+        wished = base.wheel_speeds(limit_speed(steerable, base, limits))
+        before = float(joint_commands(base.wheel_speeds(self._twist), self._steering)[1][0])
+        speed, self._steering = steered(wished, self._steering, limits.steering, limits.steering_speed * elapsed)
+        at_speed = base.twist(base.rolling([[speed, 0.0], [before, 0.0]], [[0.0, self._steering]] * 2))
+        return limit_acceleration(at_speed[0], at_speed[1], limits, elapsed)
 
 
 class BaseDriver:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, real
 
 _STILL = 1e-9  # [rad/s] of a wheel that need not be turned
-_ROUNDING = 1e-6  # [rad] of a limit
+_ROUNDING = 1e-3  # [rad] of a limit: 1.57 is a quarter turn
 
 
 def rolling(speeds: ArrayLike, readings: ArrayLike) -> Vector:
@@ -119,14 +119,16 @@ def steered(wished: ArrayLike, before: float, limit: float, reach: float = 2.0 *
     """Speed [rad/s] and steering angle [rad] of a wheel for speeds (2,) [rad/s] along and across.
 
     Of the two angles that fit, forward and backward, that nearest to the angle `before` [rad] is taken, forward if both
-    are; the angle moves at most by `reach` [rad] towards it, and the speed is what the wheel can have of the wish
-    there. A wheel at rest keeps its angle.
+    are; the angle moves at most by `reach` [rad] towards it. The speed falls with the squared cosine of what is left,
+    so that the base hardly drives another way meanwhile, and is 0 from a quarter turn on. A wheel at rest keeps its
+    angle.
     """
     along, across = within_steering(wished, limit).tolist()
     if hypot(along, across) < _STILL:
         return 0.0, before
     direct = atan2(across, along)
-    fitting = [angle for angle in (direct, direct - pi, direct + pi) if abs(angle) <= limit + _ROUNDING]
-    wanted = min(fitting, key=lambda angle: round(abs(angle - before), 6))
+    ways = (1.0, direct), (-1.0, direct - pi), (-1.0, direct + pi)
+    fitting = [(way, min(max(angle, -limit), limit)) for way, angle in ways if abs(angle) <= limit + _ROUNDING]
+    way, wanted = min(fitting, key=lambda one: round(abs(one[1] - before), 6))
     angle = before + min(max(wanted - before, -reach), reach)
-    return hypot(along, across) * cos(direct - angle), angle
+    return way * hypot(along, across) * max(cos(wanted - angle), 0.0) ** 2, angle

@@ -88,7 +88,7 @@ class BaseController(Node):
         with first_use(self.get_logger().info) if rolls else nullcontext():
             self._base = BaseDriver(self._robot, settings, finds)
         self._commander = self._base.commander
-        if rolls:
+        if rolls or self._commander.base.steered:
             listen(self, JointState, "driver/joint_states", self._on_joint_states, DRIVER_QOS)
         if finds:
             self.create_subscription(JointState, "roller_phases", self._on_phases, LATCHED_QOS)
@@ -183,12 +183,20 @@ class BaseController(Node):
             self._source = command.source
 
     def _on_joint_states(self, message: JointState) -> None:
-        """Follow the wheels for the rollers they stand on, as long as their phases hold."""
+        """Follow the wheels for the rollers they stand on, as long as their phases hold; or look where one is steered.
+
+        A driver that is told angles has the last one; one that is told twists steers by itself.
+        """
         driver = self._robot.driver
         picked = joint_positions(message, driver.wheel_joints)
         if picked is None:
             return
-        lost = self._base.take_wheels(seconds(message.header.stamp), picked[0] * np.array(driver.position_sign))
+        positions = picked[0] * np.array(driver.position_sign)
+        if self._commander.base.steered:
+            if not self._sent or self._output.interface == "twist":
+                self._commander.stand_at(float(positions[1]))
+            return
+        lost = self._base.take_wheels(seconds(message.header.stamp), positions)
         if lost:
             self.get_logger().warning(f"roller phases are no longer valid: {lost}; mean kinematics from now on")
             self._phases_lost = time.monotonic()
