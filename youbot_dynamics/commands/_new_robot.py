@@ -178,6 +178,9 @@ def _wheels(
             if name not in known:
                 remedy = did_you_mean(name, list(known))
                 raise ParameterError("--wheels", got=name, expected=f"one of {', '.join(known)}", remedy=remedy)
+        if steering := [name for name in chosen if "steer" in name.lower()]:
+            remedy = "the file of a base with a steered wheel is six lines: docs/new_robot.md has them"
+            raise ParameterError("--wheels", got=steering[0], expected="wheels that do not steer", remedy=remedy)
         if len({*chosen}) < len(chosen) or (wheels := arranged([known[name] for name in chosen], ordered=True)) is None:
             expected = "two or four different ones, or omni wheels in a recording of motion along all axes"
             raise ParameterError("--wheels", got=f"{len(chosen)} joints", expected=expected)
