@@ -120,7 +120,13 @@ def test_six_lines_are_a_tricycle_and_what_does_not_fit_is_named(tmp_path) -> No
     assert "limits.steering 1.571" in assumed
     assert not [word for word in ("half_", "drive_angles", "rollers", "track", "radius_error") if word in assumed]
     for before, after, message in (
-        ("wheelbase: 0.8", "wheelbase: 0.8, track: 0.3", r"track: got 0\.3.*both track and wheelbase"),
+        (
+            "wheelbase: 0.8",
+            "wheelbase: 0.8, track: 0.3",
+            r"track: got 0\.3 with wheelbase 0\.8.*leave out the track of a steer",
+        ),
+        ("wheelbase: 0.8", "wheelbase: -0.8", r"robot\.base\.geometry\.wheelbase: got -0\.8; expected 0 to 5"),
+        ("0.8}", "0.8, steering_offset: 1.2}", r"steering_offset: got 1\.2; expected -0\.5 to 0\.5"),
         ("[wheel, steering]", "[wheel]", r"wheel_joints: got 1 elements; expected 2.*a steered wheel its wheelbase"),
         ("homemade\n", "homemade\n      has_arm: true\n", "has_arm: got true for a base with a steered wheel"),
     ):
