@@ -247,8 +247,9 @@ def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str,
     """Defaults of a robot that is no youBot: a driver that changes nothing, masses and friction of the robot's size.
 
     The mass is that of a youBot on the floor between the wheels; friction and inertia follow from it and the wheels.
-    A value of another type than the youBot's is left to the check of its parameter.
+    A value of another type than the youBot's, or out of its range, is left to the check of its parameter.
     """
+    facts = {name: metadata for name, _, metadata in facts_of(Robot, PREFIX)}
     arm_alone = _URDF in given and not any(name.startswith(BASE_FACTS) for name in given)
     known: dict[str, Any] = {_HAS_ARM: _URDF in given, _HAS_BASE: not arm_alone, _LATERAL_FACTOR: 1.0}
 
@@ -256,7 +257,12 @@ def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str,
         """Set a default; return the value that holds, of the file or this."""
         known[name] = value
         of_file = given.get(name)
-        return of_file if type(of_file) is type(value) and of_file else value
+        if type(of_file) is not type(value) or not of_file:
+            return value
+        try:
+            return Parameter(name, youbot[name], **facts[name]).check(of_file)
+        except ParameterError:
+            return value
 
     base, driver = f"{PREFIX}.base", f"{PREFIX}.driver"
     geometry: dict[str, Any] = {}

@@ -78,15 +78,16 @@ def check_drives(where: str, facts: Any) -> None:
             wheels, or omni wheels without their distance.
     """
     wheel_distance, drive_angles = facts.wheel_distance, facts.drive_angles
-    for size, kind, other in (
-        ("track", "for a differential base", facts.wheelbase),
-        ("wheelbase", "for a steered wheel, and the track", facts.track),
-    ):
+    if facts.track > 0.0 and facts.wheelbase > 0.0:
+        got, remedy = f"{facts.track:g} with wheelbase {facts.wheelbase:g}", "leave out the track of a steered wheel, "
+        remedy += "or the wheelbase of a differential base"
+        raise ParameterError(f"{where}.track", got=got, expected="one of the two", remedy=remedy)
+    for size, kind in (("track", "for a differential base"), ("wheelbase", "for a steered wheel")):
         if getattr(facts, size) == 0.0:
             continue
-        if wheel_distance + other > 0.0 or tuple(drive_angles) != (0.0, 0.0):
+        if wheel_distance > 0.0 or tuple(drive_angles) != (0.0, 0.0):
             got = f"{getattr(facts, size):g} with wheel_distance {wheel_distance:g}"
-            got += f" and {len(drive_angles)} drive_angles" + (" and both track and wheelbase" if other else "")
+            got += f" and {len(drive_angles)} drive_angles"
             remedy = f"leave both out {kind}, or leave out the {size}"
             raise ParameterError(f"{where}.{size}", got=got, expected="two wheels that drive forward", remedy=remedy)
         return
@@ -171,7 +172,7 @@ class BaseGeometry:
     track: float = track_fact()
     wheelbase: float = wheelbase_fact()
     steering_offset: float = _identified(
-        "True angle of a steered wheel minus that of its joint; without effect on other wheels.", "rad", (-1.5, 1.5)
+        "True angle of a steered wheel minus that of its joint; without effect on other wheels.", "rad", (-0.5, 0.5)
     )
 
     def __post_init__(self) -> None:

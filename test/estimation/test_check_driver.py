@@ -29,7 +29,8 @@ from youbot_dynamics.estimation.driver_check import (
     odometry_heard,
     worst,
 )
-from youbot_dynamics.robot import load_robot
+from youbot_dynamics.kinematics.steering import rolling
+from youbot_dynamics.robot import Driver, load_robot
 
 DRIVER = load_robot().driver
 OK, WARNING, NOT_TOLD, ERROR = Verdict
@@ -274,6 +275,35 @@ def test_a_gyro_of_another_sign_unit_or_axis_is_named_and_its_bias_is_none(scale
 def test_no_gyro_is_told_of_where_nothing_turned_or_none_is_there():
     assert judge_gyro(wheels(), gyro(), DRIVER).verdict == NOT_TOLD
     assert judge_gyro(turning(), gyro_heard([]), DRIVER).verdict == OK
+
+
+def steered(wheel_sign: float = 1.0) -> tuple[Driver, JointsHeard, OdometryHeard, GyroHeard]:
+    """A tricycle whose driver tells no speed of the steering and now and then none of its angle."""
+    driver, when = load_robot(robot_file="optiodom_tricycle").driver, times(20.0)
+    steering = 0.6 * np.sin(when.stamp - when.stamp[0])
+    readings = np.column_stack([np.zeros(N), steering])
+    twist = driver.mecanum().twist(rolling([3.0, 0.0], readings))
+    readings[7::50, 1], readings[57, 1] = np.nan, np.inf
+    velocity = np.tile([3.0 * wheel_sign, np.nan], (N, 1))
+    heard = JointsHeard(driver.wheel_joints, when, readings, velocity, np.full((N, 2), np.nan))
+    return driver, heard, OdometryHeard(when, twist), GyroHeard(when, twist[:, 2])
+
+
+def test_a_steered_wheel_is_compared_by_the_messages_that_tell_its_speed_and_angle():
+    driver, heard, odom, turn = steered()
+    for found in (judge_odometry(heard, odom, driver), judge_gyro(heard, turn, driver)):
+        assert found.verdict == OK and all(c == pytest.approx(1.0, abs=1e-3) for c in found.values.values())
+    blind = dataclasses.replace(heard, position=np.full((N, 2), np.nan))
+    for found in (judge_odometry(blind, odom, driver), judge_gyro(blind, turn, driver)):
+        assert found.verdict == NOT_TOLD and "no angles of its steering" in found.text
+
+
+def test_the_owner_of_a_steered_wheel_reads_the_names_of_its_joints():
+    driver, heard, odom, turn = steered(-1.0)
+    findings = judge_odometry(heard, odom, driver), judge_gyro(heard, turn, driver), judge_names(driver, [["x"]], False)
+    for found in findings:
+        assert found.verdict == ERROR and "FL" not in found.remedy
+        assert "drive_wheel_joint" in found.remedy and "steering_joint" in found.remedy
 
 
 def test_efforts_say_what_can_be_identified():

@@ -15,9 +15,14 @@ from youbot_dynamics.errors import InputError, ModelError, ParameterError, Progr
 from youbot_dynamics.estimation.response_monitor import ResponseMonitor
 from youbot_dynamics.identification.calibration import CalibrationSignals, calibrate
 from youbot_dynamics.identification.excitation import base_program
+from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.until_narrow import read_wish
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.steering import JointMotion
+from youbot_dynamics.messages.drive_bag import EPOCH
+from youbot_dynamics.recording.bag import open_bag
+from youbot_dynamics.recording.mcap_writer import BagWriter
+from youbot_dynamics.recording.message_types import JOINT_STATE, joint_state_cdr
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import assumptions
 from youbot_dynamics.simulation.base import SlipEvent, base_plant
@@ -108,6 +113,25 @@ def test_the_monitor_sees_the_delay_of_each_joint_though_they_differ() -> None:
     assert yaw.delay.value == pytest.approx(truth.dead_time_yaw + truth.steering_lag, abs=0.015)
 
 
+def test_its_commands_are_those_of_its_joints_and_a_wrapped_steering_angle_goes_on(tmp_path) -> None:
+    """A recording that begins with the wheel rolling backwards at a quarter turn, as that of a turn on the spot."""
+    time = np.arange(0.0, 20.0, 0.05)
+    steering = np.where(time < 1.0, np.pi / 2, 0.6 * np.sin(1.3 * time))
+    speed = np.where(time < 1.0, -1.0, 3.0)
+    joints, angle = ROBOT.driver.wheel_joints, np.cumsum(speed) * 0.05
+    with BagWriter(tmp_path / "bag", {}) as bag:
+        for topic in (commands := "/wheel_commands", states := "/driver/joint_states"):
+            bag.add_topic(topic, JOINT_STATE)
+        for now, a, v, q in zip(EPOCH + time, steering, speed, angle, strict=True):
+            stamp = int(1e9 * now)
+            bag.write(commands, joint_state_cdr(stamp, joints, [0.0, a], [v, 0.0]), stamp)
+            bag.write(states, joint_state_cdr(stamp, joints, [q, a % (2.0 * np.pi)]), stamp)
+    signals = base_signals(open_bag(tmp_path / "bag"), ROBOT, {}, of_joints=True)
+    assert signals.command[:, 0] == pytest.approx(ROBOT.driver.wheel_radius * speed)
+    assert signals.command[:, 2] == pytest.approx(steering)
+    assert signals.measured[:, 2] == pytest.approx(steering)
+
+
 def test_six_lines_are_a_tricycle_and_what_does_not_fit_is_named(tmp_path) -> None:
     own, text = tmp_path / "homemade.yaml", (
         "/**:\n  ros__parameters:\n    robot:\n      robot_id: homemade\n"
@@ -120,7 +144,13 @@ def test_six_lines_are_a_tricycle_and_what_does_not_fit_is_named(tmp_path) -> No
     assert "limits.steering 1.571" in assumed
     assert not [word for word in ("half_", "drive_angles", "rollers", "track", "radius_error") if word in assumed]
     for before, after, message in (
-        ("wheelbase: 0.8", "wheelbase: 0.8, track: 0.3", r"track: got 0\.3.*both track and wheelbase"),
+        (
+            "wheelbase: 0.8",
+            "wheelbase: 0.8, track: 0.3",
+            r"track: got 0\.3 with wheelbase 0\.8.*leave out the track of a steer",
+        ),
+        ("wheelbase: 0.8", "wheelbase: -0.8", r"robot\.base\.geometry\.wheelbase: got -0\.8; expected 0 to 5"),
+        ("0.8}", "0.8, steering_offset: 1.2}", r"steering_offset: got 1\.2; expected -0\.5 to 0\.5"),
         ("[wheel, steering]", "[wheel]", r"wheel_joints: got 1 elements; expected 2.*a steered wheel its wheelbase"),
         ("homemade\n", "homemade\n      has_arm: true\n", "has_arm: got true for a base with a steered wheel"),
     ):

@@ -276,15 +276,13 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
     wheels; c is 1.
     """
     item = "wheels against the driver's odometry"
-    if odometry.times.count < _PAIRS or wheels.times.count < _PAIRS or not np.isfinite(wheels.velocity).all():
-        return DriverFinding(item, Verdict.NOT_TOLD, "no odometry of the driver, or no velocities")
+    stamps, ours = _twists(wheels, driver)
+    if odometry.times.count < _PAIRS or len(stamps) < _PAIRS:
+        return DriverFinding(item, Verdict.NOT_TOLD, f"no odometry of the driver, or {_missing(driver)}")
     if not np.isfinite(odometry.twist).all():
         text = "the driver's odometry has twists with NaN or infinite values"
         return DriverFinding(item, Verdict.ERROR, text, _STOP_NODE)
-    ours = _twists(wheels, driver)
-    reported = np.column_stack(
-        [np.interp(wheels.times.stamp, odometry.times.stamp, odometry.twist[:, axis]) for axis in range(3)]
-    )
+    reported = np.column_stack([np.interp(stamps, odometry.times.stamp, odometry.twist[:, axis]) for axis in range(3)])
     moved = np.sqrt(np.mean(ours**2, axis=0)) > _MOVED
     names = ("vx", "vy", "wz")
     if not moved.any():
@@ -297,7 +295,7 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
     values = {f"ratio_{name}": float(c) for name, c in zip(seen, ratios, strict=True)}
     shown = ", ".join(f"{name} {c:.2f}" for name, c in zip(seen, ratios, strict=True))
     if np.any(ratios < 0.5):
-        remedy = "check robot.driver.velocity_sign and the order of robot.driver.wheel_joints: FL, FR, BL, BR"
+        remedy = f"check {_signs(driver)} and the order of robot.driver.wheel_joints: {_order(driver)}"
         return DriverFinding(item, Verdict.ERROR, f"they contradict each other: ratios {shown}", remedy, values)
     if np.any(np.abs(ratios - 1.0) > _ODOMETRY_SCALE):
         remedy = "give the wheel radius and the lengths in robot.driver the values of the driver's configuration"
@@ -305,10 +303,31 @@ def judge_odometry(wheels: JointsHeard, odometry: OdometryHeard, driver: Driver)
     return DriverFinding(item, Verdict.OK, f"one motion: ratios {shown}", "", values)
 
 
-def _twists(wheels: JointsHeard, driver: Driver) -> Vector:
-    """Twists (m, 3) [m/s, m/s, rad/s] of the wheels, by the driver's own geometry."""
+def _twists(wheels: JointsHeard, driver: Driver) -> tuple[Vector, Vector]:
+    """Stamps (m,) [s] of the messages that tell how all wheels roll, and twists (m, 3) by the driver's own geometry."""
     base, position = driver.mecanum(), wheels.position * np.array(driver.position_sign)
-    return base.twist(base.rolling(wheels.velocity * np.array(driver.velocity_sign), position))
+    position[~np.isfinite(position)] = np.nan  # an infinite angle has no direction
+    rolling = base.rolling(wheels.velocity * np.array(driver.velocity_sign), position)
+    told = np.all(np.isfinite(rolling), axis=1)
+    return wheels.times.stamp[told], base.twist(rolling[told])
+
+
+def _missing(driver: Driver) -> str:
+    """What is missing where too few messages tell how the wheels roll."""
+    return "no velocities of the wheel or no angles of its steering" if driver.mecanum().steered else "no velocities"
+
+
+def _signs(driver: Driver) -> str:
+    """Signs by which the wheels' twist is known."""
+    if not driver.mecanum().steered:
+        return "robot.driver.velocity_sign"
+    wheel, steering = driver.wheel_joints
+    return f"robot.driver.velocity_sign of {wheel}, robot.driver.position_sign of {steering},"
+
+
+def _order(driver: Driver) -> str:
+    """Places of four wheels in the order of their joints; names of the joints for other bases."""
+    return "FL, FR, BL, BR" if len(driver.wheel_joints) == 4 else ", ".join(driver.wheel_joints)
 
 
 def judge_gyro(wheels: JointsHeard, gyro: GyroHeard, driver: Driver) -> DriverFinding:
@@ -323,12 +342,13 @@ def judge_gyro(wheels: JointsHeard, gyro: GyroHeard, driver: Driver) -> DriverFi
     if not np.isfinite(gyro.rate).all():
         text = "rates with NaN or infinite values"
         return DriverFinding(item, Verdict.ERROR, text, _STOP_NODE)
-    if wheels.times.count < _PAIRS or not np.isfinite(wheels.velocity).all():
-        return DriverFinding(item, Verdict.NOT_TOLD, "no velocities of the wheels")
-    turned = _twists(wheels, driver)[:, 2]
+    stamps, twists = _twists(wheels, driver)
+    if len(stamps) < _PAIRS:
+        return DriverFinding(item, Verdict.NOT_TOLD, _missing(driver))
+    turned = twists[:, 2]
     if np.std(turned) <= _MOVED[2]:
         return DriverFinding(item, Verdict.NOT_TOLD, "the base did not turn", "turn the base, and check again")
-    rates = np.interp(wheels.times.stamp, gyro.times.stamp, gyro.rate)
+    rates = np.interp(stamps, gyro.times.stamp, gyro.rate)
     ratio = float(np.cov(turned, rates)[0, 1] / np.var(turned, ddof=1))
     values = {"ratio": ratio}
     if abs(ratio - 1.0) <= _GYRO_ALIKE:
@@ -339,6 +359,7 @@ def judge_gyro(wheels: JointsHeard, gyro: GyroHeard, driver: Driver) -> DriverFi
         remedy = "publish it in rad/s: this looks like degrees per second"
     elif ratio < 0.0:
         remedy = "angular_velocity.z is positive to the left: is the unit mounted upside down?"
+        remedy += f" Otherwise check {_signs(driver)}" if driver.mecanum().steered else ""
     else:
         remedy = "correct the scale of the gyro, and check the radius and positions of the wheels"
     text = f"its turn is {ratio:.2f} times that of the wheels; odometry leaves it out"
@@ -392,7 +413,7 @@ def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> Dr
         wanted_in = "robot.driver.wheel_joints" + (" and robot.driver.arm_joints" if arm else "")
         return DriverFinding(item, Verdict.OK, f"as in {wanted_in}")
     text = f"no messages on {', '.join(missing)}; received {', '.join(seen)}"
-    joints = "robot.driver.wheel_joints (FL, FR, BL, BR)" + (" and robot.driver.arm_joints" if arm else "")
+    joints = f"robot.driver.wheel_joints ({_order(driver)})" + (" and robot.driver.arm_joints" if arm else "")
     remedy = f"set {joints} to the driver's names"
     verdict = Verdict.ERROR if set(missing) & set(driver.wheel_joints) else Verdict.WARNING
     return DriverFinding(item, verdict, text, remedy)

@@ -233,10 +233,11 @@ def base_signals(
         motion_time = in_rhythm(motion_time, base.rolled(angles))
     measured = base.rolled(angles) @ base.forward_matrix.T
     if base.steered and of_joints:
-        orders = joint_orders(wheel_speeds)
         if role == "wheel_commands":
-            orders[:, 1] = commands.position[:, 1]
-        command, measured = base.of_joints(orders), base.of_joints(angles)
+            orders = np.column_stack([commands.velocity[:, 0], commands.position[:, 1]])
+        else:
+            orders = joint_orders(wheel_speeds)
+        command, measured = base.of_joints(orders), base.of_joints(_unwrapped(angles))
     return MotionSignals(
         channels=("x", "y", "yaw"),
         units=("m", "m", "rad"),
@@ -249,6 +250,13 @@ def base_signals(
         clock=clock,
         source=f"{topic} to {source}",
     )
+
+
+def _unwrapped(angles: Vector) -> Vector:
+    """Readings (m, 2) [rad] of a steered wheel with a steering angle that goes on from within half a turn of 0."""
+    out, sound = angles.copy(), np.isfinite(angles[:, 1])
+    out[sound, 1] = np.unwrap(np.append(0.0, angles[sound, 1]))[1:]
+    return out
 
 
 def wheel_angles(
