@@ -282,6 +282,13 @@ def test_a_urdf_gives_sizes_masses_and_the_arm(tmp_path: Path) -> None:
     assert len(robot.arm.joints) == 6 and not robot.has_base and "urdf: 'ur5e.urdf'" in arm.read_text()
 
 
+def test_a_joint_that_steers_is_no_wheel_and_the_docs_have_its_file(tmp_path: Path, capsys) -> None:
+    urdf, text = tmp_path / "tricycle.urdf", (ROOT / "urdf" / "youbot.urdf").read_text(encoding="utf-8")
+    urdf.write_text(text.replace("wheel_joint_fr", "steering_joint"), encoding="utf-8")
+    told = error(capsys, "--urdf", urdf, "--wheels", "wheel_joint_fl,steering_joint", "--out", tmp_path / "mine.yaml")
+    assert "got steering_joint; expected wheels that do not steer" in told
+
+
 DIFFERENTIAL = """\
 <robot name="d"><link name="base"><inertial><mass value="4"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
 <link name="a"><collision><geometry><cylinder radius="0.04" length="0.02"/></geometry></collision></link>
