@@ -10,7 +10,7 @@ import pytest
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.steering import RolledAngles, rolled, rolling, steered
+from youbot_dynamics.kinematics.steering import JointMotion, RolledAngles, rolled, rolling, steered
 
 RADIUS, LENGTH = 0.0325, 0.15
 TRICYCLE = MecanumBase.tricycle(RADIUS, LENGTH)
@@ -95,3 +95,11 @@ def test_a_wheel_that_turns_slowly_hardly_rolls_before_it_has_its_angle() -> Non
     assert (speed, angle) == pytest.approx((2.0 * sin(0.1) ** 2, 0.1))
     assert steered([-0.1, -2.0], 1.4, 1.5, 0.1)[0] < 0.0, "backwards"
     assert steered([0.1, -2.0], 1.4, 1.5, 0.1)[0] == 0.0, "it waits: its limit keeps it from going on"
+
+
+def test_a_wrapped_steering_angle_adds_up_as_one_that_goes_on() -> None:
+    angles = 0.3 * np.sin(np.arange(40))
+    plain, wrapped = JointMotion(), JointMotion()
+    for k, angle in enumerate(angles.tolist()):
+        told = wrapped.take(0.02 * k, np.array([1.0, angle % (2.0 * pi)]))
+        assert told == pytest.approx(plain.take(0.02 * k, np.array([1.0, angle])))

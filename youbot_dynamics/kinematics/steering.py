@@ -9,7 +9,7 @@ Source: Campion, Bastin and d'Andrea-Novel 1996, type (1, 1); Muir and Neuman 19
 
 from __future__ import annotations
 
-from math import atan2, cos, hypot, isfinite, nan, pi, sin, tan
+from math import atan2, cos, hypot, isfinite, nan, pi, remainder, sin, tan
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,10 +76,15 @@ class JointMotion:
         self._sum = 0.0
 
     def take(self, time: float, readings: Vector) -> Vector:
-        """Motion (2,) after readings (2,) [rad] at a time [s]; NaN for readings that are not finite."""
+        """Motion (2,) after readings (2,) [rad] at a time [s]; NaN for readings that are not finite.
+
+        The steering angle may be wrapped; the first is taken within half a turn of 0.
+        """
         angle, steering = readings.tolist()
         if not isfinite(angle + steering):
             return np.full(2, nan)
+        before = 0.0 if self._last is None else self._last[1]
+        steering = before + remainder(steering - before, 2.0 * pi)
         if self._last is not None:
             self._sum += 0.5 * (steering + self._last[1]) * (time - self._last[0])
         self._last = time, steering
