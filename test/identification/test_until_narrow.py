@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,6 +40,7 @@ from youbot_dynamics.robot import load_robot
 
 BASE = ROBOT.base
 WISH = "delay 2 %, radius 0.1 %"
+OUT = ("--out", "drive_1")
 RADIUS = GEOMETRY.row("wheel_radius")
 DRIVEN = [Drive("x", 10.0), Drive("y", 5.0), Drive("yaw", 5.0), Drive("x", 5.0, 0.8), Drive("y", 5.0, 0.8)]  # 60 s
 
@@ -88,7 +90,7 @@ def test_a_wish_for_what_the_base_lacks_is_refused_with_the_names_that_it_has(ro
     ],
 )
 def test_a_wish_that_is_not_understood_is_refused_before_a_robot_is_looked_for(capsys, wish, expected):
-    assert exit_code("play", "excitation", "--until", wish) == 1
+    assert exit_code("play", "excitation", "--until", wish, "--out", "drive_1") == 1
     error = capsys.readouterr().err
     assert expected in error and len(error.splitlines()) == 1
 
@@ -96,11 +98,14 @@ def test_a_wish_that_is_not_understood_is_refused_before_a_robot_is_looked_for(c
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("combined", "--until", WISH), "--until: got the program combined; expected excitation"),
-        (("excitation", "--until", WISH, "--write", "drive.txt"), "--until: got --write too"),
-        (("excitation", "--until", WISH, "--duration", "5"), "--duration: got 5 s"),
-        (("excitation", "--until", WISH, "--room", "0.1"), "--room: got 0.1 m"),
+        (("combined", "--until", WISH, *OUT), "--until: got the program combined; expected excitation"),
+        (("excitation", "--until", WISH, *OUT, "--write", "drive.txt"), "--until: got --write too"),
+        (("excitation", "--until", WISH, *OUT, "--duration", "5"), "--duration: got 5 s"),
+        (("excitation", "--until", WISH, *OUT, "--room", "0.1"), "--room: got 0.1 m"),
         (("excitation", "--pose-topic", "/pose"), "--pose-topic: got no --until"),
+        (("excitation", *OUT), "--out: got no --until"),
+        (("excitation", "--until", WISH), "--until: got no --out"),
+        (("excitation", "--until", WISH, "--out", str(Path(__file__).parent)), "which is not empty"),
     ],
 )
 def test_options_that_make_no_sense_together_are_refused(capsys, words, expected):

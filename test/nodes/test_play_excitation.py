@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -186,7 +185,7 @@ def test_youbot_play_drives_the_recommended_excitations(tmp_path):
 
 @pytest.mark.ros
 @pytest.mark.slow
-def test_youbot_play_drives_until_it_is_narrow_enough_and_stops_when_told():
+def test_youbot_play_drives_until_it_is_narrow_enough_and_stops_when_told(tmp_path):
     pytest.importorskip("rclpy")
     import signal
 
@@ -196,18 +195,20 @@ def test_youbot_play_drives_until_it_is_narrow_enough_and_stops_when_told():
         for name in ("mock_youbot", "base_controller", "odometry"):
             processes.node(name)
         until = ("play", "excitation", "--until")
-        child = processes.youbot(*until, "delay 5 %, radius 0.5 %")
+        drive, out = tmp_path / "drive_1", str(tmp_path / "drive_2")
+        child = processes.youbot(*until, "delay 5 %, radius 0.5 %", "--out", str(drive))
         output = child.communicate(timeout=PATIENCE)[0]
         assert child.returncode == 0, output
         assert "mean radius of the wheels 0.04" in output and "the wish is met" in output
-        unseen = processes.youbot(*until, "radius 0.5 %", "--pose-topic", "/driver/joint_states")
+        assert f"youbot identify {drive} --out found" in output.replace("\n  ", " ")
+        exit_code("identify", str(drive), "--out", str(tmp_path / "found"), "--only", "delay,calibration")
+        assert "wheel_radius" in (tmp_path / "found" / "robot.yaml").read_text(encoding="utf-8")
+        unseen = processes.youbot(*until, "radius 0.5 %", "--pose-topic", "/driver/joint_states", "--out", out)
         output = unseen.communicate(timeout=PATIENCE)[0]
         assert unseen.returncode == 1 and "driving" not in output
         assert "--pose-topic /driver/joint_states" in output and "a topic of type sensor_msgs/msg/JointState" in output
-        assert tempfile.gettempdir() not in output
-        told = processes.youbot(*until, "delay 5 %")
-        assert told.stdout is not None and "youbot record --out drive_1" in told.stdout.readline()
-        assert "driving excitation" in told.stdout.readline()
+        told = processes.youbot(*until, "delay 5 %", "--out", out)  # nothing was driven into it
+        assert told.stdout is not None and "driving excitation" in told.stdout.readline()
         time.sleep(3.0)
         told.send_signal(signal.SIGINT)
         output = told.communicate(timeout=PATIENCE)[0]

@@ -44,13 +44,16 @@ def check_numbers(given: argparse.Namespace) -> tuple[float, float]:
             f"--time-scale with {ARM_EXCITATION}", got=f"{given.time_scale:g}", expected="1", remedy=remedy
         )
     duration = _LONGEST if given.until is not None else _DURATION
-    if given.until is None and given.pose_topic:
-        raise ProgramError("--pose-topic", got="no --until", expected="both: other motions are not fitted")
+    for option, value, why in (("pose-topic", given.pose_topic, "fitted"), ("out", given.out, "recorded")):
+        if given.until is None and value:
+            raise ProgramError(f"--{option}", got="no --until", expected=f"both: other motions are not {why}")
     if given.until is not None and given.program != EXCITATION:
         raise ProgramError("--until", got=f"the program {given.program}", expected=EXCITATION)
     if given.until is not None and given.write is not None:
         got, expected = "--write too", "a motion to drive: what is found chooses it"
         raise ProgramError("--until", got=got, expected=expected, remedy="leave one of them out")
+    if given.until is not None and given.out is None:
+        raise ProgramError("--until", got="no --out", expected="a folder for the recording", remedy="add --out drive_1")
     return duration if given.duration is None else given.duration, _ROOM if given.room is None else given.room
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
+from youbot_dynamics.bringup_plan import new_folder
 from youbot_dynamics.commands._ros import need_ros, node_words
-from youbot_dynamics.commands._terminal import announce
+from youbot_dynamics.commands._terminal import announce, robot_words
 from youbot_dynamics.identification.until_narrow import Bounds, look, read_wish
-from youbot_dynamics.resources import robot_path
+from youbot_dynamics.resources import robot_path, short_path
 from youbot_dynamics.robot import load_robot
 
 
@@ -16,13 +18,18 @@ def until_command(given: argparse.Namespace) -> int:
 
     Raises:
         ParameterError, ProgramError: a wish that is not understood, or a bound out of range.
+        RecordingError: the folder of the recording is not new.
         ResourceError: ROS is missing.
     """
+    new_folder("--out", str(given.out))
     Bounds(given.duration, given.room)
     read_wish(given.until, load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file)).base)
     ros = node_words(given)
     need_ros()
-    announce("note: nothing of the drive is kept: run youbot record --out drive_1 beside it to identify it later")
     from youbot_dynamics.nodes.until_player import play_until
 
-    return play_until(given, ros, look)
+    code = play_until(given, ros, look)
+    if given.out.exists():
+        words = f"{shlex.quote(short_path(given.out))} --out found {robot_words(given, robot='')}"
+        announce(f"all that it shows: youbot identify {words}".rstrip())
+    return code

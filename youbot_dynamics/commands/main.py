@@ -223,7 +223,7 @@ def _add_play(verbs) -> None:
         "drive a motion program on the running robot",
         "  youbot play combined\n  youbot play my_program.txt --dt 0.02 --time-scale 1.5\n"
         "  youbot play excitation --duration 60 --room 1.0      the recommended motion to identify the base\n"
-        "  youbot play excitation --until 'delay 2 %, radius 0.1 %'   until the intervals are that narrow\n"
+        "  youbot play excitation --until 'delay 2 %, radius 0.1 %' --out drive_1\n"
         "  youbot play arm_excitation --duration 60             the same for the arm, as a joint trajectory\n"
         "  youbot play arm_excitation --write goal.yaml         as a goal that another program sends to the driver\n",
     )
@@ -245,11 +245,12 @@ def _add_play(verbs) -> None:
     )
     until = (
         "drive the excitation of the base until 95 %% intervals are within these shares of the values; NAME is delay, "
-        "radius, lever, track or lateral; exit code 3 if that cannot be reached"
+        "radius, lever, track or lateral; the drive is recorded in --out; exit code 3 if that cannot be reached"
     )
     parser.add_argument("--until", metavar="'NAME NUMBER %, ...'", help=until)
     poses = "topic with the pose of the base, for --until with radius, lever, track or lateral (default: found)"
     parser.add_argument("--pose-topic", default="", metavar="TOPIC", help=poses)
+    parser.add_argument("--out", type=path_of, metavar="BAG", help="folder of the recording of --until, new or empty")
     parser.add_argument(
         "--write",
         type=path_of,

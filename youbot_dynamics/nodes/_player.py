@@ -31,6 +31,8 @@ def start_first(robot: Robot) -> str:
 class Player(Node, ABC):
     """Plays one motion."""
 
+    completed = "completed"  # printed at its end
+
     @abstractmethod
     def motion(self, given: argparse.Namespace) -> Any:
         """The motion that the options of the command line ask for."""
@@ -67,7 +69,7 @@ def play_once(make: Callable[[], Player], given: argparse.Namespace) -> int:
         leave_imports_out_of_collection()
         done = player.play(motion, flag)
         code = 0 if done else INTERRUPTED
-        print("completed" if done else "stopped", file=sys.stderr)
+        print(player.completed if done else "stopped", file=sys.stderr)
     except YoubotDynamicsError as problem:
         print(f"error: {problem}", file=sys.stderr)
     finally:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
-import tempfile
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from youbot_dynamics import __version__
 from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.reading import Options
@@ -41,16 +42,14 @@ _HEARD, _TIMEOUT = 2.0, 10.0  # [s] for which the robot is heard at rest before 
 
 
 class UntilPlayer(ProgramPlayer):
-    """Drives stretches, keeps all messages in memory, and fits them between the stretches."""
+    """Drives stretches, records them in the bag `out`, and fits them between the stretches."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, out: Path) -> None:
         super().__init__()
-        self._look = look
+        self._look, self._out = look, out
         self.ended: Plan | None = None
-        self._rows: list[tuple[str, str, bytes, int]] = []  # topic, type, message, time of reception [ns]
         self._kinds: dict[str, str] = {}
         self._robot, self._options = self.config.robot(), Options()
-        self._recorder = TopicRecorder(self, self._is_wanted, self._take)
 
     def _is_wanted(self, topic: str) -> bool:
         if topic not in self._kinds:
@@ -59,7 +58,8 @@ class UntilPlayer(ProgramPlayer):
         return kind in (_KINDS if own else _ANYWHERE) or topic == self._options.pose_topic
 
     def _take(self, topic: str, type_name: str, quality: TopicQos, data: bytes) -> None:
-        self._rows.append((topic, type_name, data, time.time_ns()))
+        self._bag.add_topic(topic, type_name, None, quality)
+        self._bag.write(topic, data, time.time_ns())
 
     def motion(self, given: argparse.Namespace) -> Any:
         """The wish and the bounds of the drive.
@@ -75,15 +75,23 @@ class UntilPlayer(ProgramPlayer):
         """Drive until the wish is met or cannot be met; False if a signal came first.
 
         Raises:
-            RecordingError: no messages, or not those that the wish needs.
+            RecordingError: no messages, or not those that the wish needs; or the bag cannot be written.
             TrajectoryError: as for a program.
         """
-        wished: tuple[Wished, ...]
-        bounds: Bounds
-        wished, bounds = motion
-        if not self.wait(lambda: bool(self._rows), _TIMEOUT, flag) and not flag.set:
-            got = "no states of wheels, commands or poses"
-            raise RecordingError("topics of the robot", got=got, remedy=start_first(self._robot))
+        self._bag = BagWriter(self._out, {"youbot_dynamics": __version__, "robot_id": self._robot.robot_id})
+        recorder = TopicRecorder(self, self._is_wanted, self._take)
+        try:
+            if not self.wait(lambda: bool(recorder.topics), _TIMEOUT, flag) and not flag.set:
+                got = "no states of wheels, commands or poses"
+                raise RecordingError("topics of the robot", got=got, remedy=start_first(self._robot))
+            return self._drive(*motion, flag)
+        finally:
+            recorder.close()
+            self._bag.close()
+            if not self._sent:  # nothing was driven: the same command may be given again
+                shutil.rmtree(self._out, ignore_errors=True)
+
+    def _drive(self, wished: Sequence[Wished], bounds: Bounds, flag: StopFlag) -> bool:
         self._check(wished, flag)
 
         def drive(program: Program) -> bool:
@@ -95,6 +103,8 @@ class UntilPlayer(ProgramPlayer):
 
         if not flag.set:
             self.ended = drive_until(wished, self._robot.base, bounds, drive, see, lambda line: print(line, flush=True))
+            if self.ended is not None and self.ended.next is not Next.MET:
+                self.completed = "ended"
         return self.ended is not None
 
     def _check(self, wished: Sequence[Wished], flag: StopFlag) -> None:
@@ -113,37 +123,30 @@ class UntilPlayer(ProgramPlayer):
                     raise
 
     def _on_recording(self, work: Callable[[Path], _Result], flag: StopFlag) -> _Result | None:
-        """Result of work on a recording of all messages so far, while further ones arrive; None if a signal came.
+        """Result of work on the bag, while further messages arrive; None if a signal came.
 
         Raises:
-            RecordingError: as of the work, without the path of the recording.
+            RecordingError: as of the work, or the disk is full.
         """
-        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
-            bag = Path(folder) / "the drive so far"
-            with BagWriter(bag, {"robot_id": self._robot.robot_id}) as writer:
-                for topic, type_name, data, received in self._rows:
-                    writer.add_topic(topic, type_name)
-                    writer.write(topic, data, received)
-            future = pool.submit(work, bag)
+        self._bag.flush()
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(work, self._out)
             self.wait(future.done, math.inf, flag)
-            try:
-                return None if flag.set else future.result()
-            except RecordingError as problem:
-                raise RecordingError(str(problem).replace(f"{folder}/", "")) from None
+            return None if flag.set else future.result()
 
 
 def play_until(given: argparse.Namespace, ros_arguments: Sequence[str], look: Look) -> int:
     """Drive on the running robot; exit code as of `play_once`, or 3 if the wish was not met.
 
     Args:
-        given: until, duration, room, dt, time_scale and pose_topic of the command line.
+        given: until, out, duration, room, dt, time_scale and pose_topic of the command line.
         ros_arguments: of the command line, from --ros-args on.
         look: `until_narrow.look`.
     """
     players: list[UntilPlayer] = []
 
     def make() -> UntilPlayer:
-        players.append(UntilPlayer(look))
+        players.append(UntilPlayer(look, given.out))
         return players[0]
 
     parse(argparse.ArgumentParser(prog="play"), ros_arguments)
