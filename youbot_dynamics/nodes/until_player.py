@@ -84,7 +84,8 @@ class UntilPlayer(ProgramPlayer):
             if not self.wait(lambda: bool(recorder.topics), _TIMEOUT, flag) and not flag.set:
                 got = "no states of wheels, commands or poses"
                 raise RecordingError("topics of the robot", got=got, remedy=start_first(self._robot))
-            return self._drive(*motion, flag)
+            wished, bounds = motion
+            return self._drive(wished, bounds, flag)
         finally:
             recorder.close()
             self._bag.close()
