@@ -34,7 +34,7 @@ ROBOT = load_robot()
 BASE = ROBOT.base.geometry.mecanum()
 NAMES = ROBOT.driver.wheel_joints
 PERIOD = 0.02
-PATTERN, COMMANDS = "/odometry: pattern", "/base_controller: commands"
+WHEELS, PATTERN, COMMANDS = "/odometry: wheels", "/odometry: pattern", "/base_controller: commands"
 BIAS = 0.03  # [rad/s]
 PHASES = ("0.1", "-0.4", "0.3", "0.05")
 KNOWN = [
@@ -198,7 +198,7 @@ def test_a_gyro_that_is_well_again_is_no_longer_complained_of():
         observer.wait(lambda: status(observer, PATTERN).level == b"\x00", "a diagnostic without the gap")
 
 
-def test_wheel_commands_without_finite_speeds_are_ignored():
+def test_wheel_commands_without_finite_speeds_are_ignored_and_readings_without_a_position_told():
     with Processes() as processes, Observer() as observer:
         processes.node("odometry", "-p", "stabilize:=false")
         observer.listen(Odometry, "odom")
@@ -211,6 +211,20 @@ def test_wheel_commands_without_finite_speeds_are_ignored():
             commands.publish(joint_message(wheels.stamp, NAMES, velocity=speeds))
             assert commands.wait_for_all_acked(Duration(seconds=PATIENCE))
             wheels.roll(0.2, np.ones(4))
+        observer.listen(DiagnosticArray, "/diagnostics")
+        observer.wait(lambda: status(observer, WHEELS) is not None, "its diagnostics")
+        assert status(observer, WHEELS).message == "integrating"
+        wheels.angles[1] = np.nan
+        name = f"position of {NAMES[1]}:"
+
+        def told() -> bool:
+            wheels.stamp += PERIOD
+            wheels.publish_motion(np.ones(4), None)
+            observer.spin(PERIOD)
+            return name in status(observer, WHEELS).message
+
+        observer.wait(told, "a word on the wheel without a position")
+        assert status(observer, WHEELS).level == b"\x02"
         assert all(child.poll() is None for child in processes.children)
 
 

@@ -100,7 +100,7 @@ class OdometryNode(Node):
         self._twice = ("", -np.inf)  # problem with a message that names a joint twice, and when it was received [s]
         self._jumps = Growth()
         self._frame, self._child = self.config.frames()
-        self._last_message = -np.inf
+        self._last_message, self._read = -np.inf, np.zeros(len(self._names))  # when, and the positions [rad]
         self._known = frozenset((*driver.wheel_joints, *driver.arm_joints))
         # Of the present second: messages without these joints, and the least delay of a reading of the wheels [s].
         self._counted, self._foreign, self._delay, self._stamps = time.monotonic(), 0, np.inf, StampWatch()
@@ -151,7 +151,7 @@ class OdometryNode(Node):
         if picked is None:
             self._foreign += self._known.isdisjoint(sample.names)
             return
-        self._last_message = time.monotonic()
+        self._last_message, self._read = time.monotonic(), picked[0]
         whole, part = divmod(sample.stamp, 1_000_000_000)
         stamp = whole + 1e-9 * part
         self._stamps.take(self._clock_time(), stamp)
@@ -264,6 +264,9 @@ class OdometryNode(Node):
         if silent > _SILENCE:
             text = f"no wheel states of {', '.join(self._names)} on {self.resolve_topic_name('driver/joint_states')}"
             return Status(ERROR, f"{text}: is the driver running and remapped?", values)
+        if lacking := [name for name, read in zip(self._names, self._read, strict=True) if not np.isfinite(read)]:
+            text = f"readings without a finite position of {', '.join(lacking)}"
+            return Status(ERROR, f"{text}: the pose stands still until the driver reports it", values)
         if contradicting := self._estimator.contradictions():
             text = f"position and velocity of {', '.join(contradicting)} move in opposite directions"
             return Status(ERROR, f"{text}: check robot.driver.position_sign, velocity_sign", values)
