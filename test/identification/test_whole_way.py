@@ -142,6 +142,14 @@ def test_what_is_refused_stays_as_configured_in_the_wheels_that_are_used() -> No
     assert found.wheels.positions[0, 1] == pytest.approx(0.1, rel=1e-3)
 
 
+def test_drives_that_repeat_a_path_and_its_slip_make_nothing_more_certain() -> None:
+    once = [drive(TRUE_DIFFERENTIAL, seed) for seed in range(6)]
+    single, repeated = (calibrate_whole_way(drives, DIFFERENTIAL) for drives in (once, [*once, *once, *once]))
+    assert repeated.drift == pytest.approx(single.drift, rel=0.02)
+    for one, other in zip(single.estimates, repeated.estimates, strict=True):
+        assert np.ptp(other.interval) == pytest.approx(np.ptp(one.interval), rel=0.02)
+
+
 def test_the_predicted_drift_holds_on_drives_that_were_not_fitted() -> None:
     found = calibrate_whole_way([drive(TRUE_DIFFERENTIAL, seed) for seed in range(10)], DIFFERENTIAL)
     inside = []

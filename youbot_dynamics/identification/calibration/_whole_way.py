@@ -3,7 +3,8 @@
 Odometry that starts at a pose G leads the tracked body at S on the base over the way Z = G o O(wheels) o S. For each
 drive G is fitted; left are errors e in position and yaw, with one standard deviation each, found from the data. Slip
 adds up along the way, so the errors of one drive belong together: a drive counts once, however many poses it has, and
-what the drives say differently is the error of the result (the jackknife over drives). A wheel whose radius no drive
+what the drives say differently is the error of the result (the jackknife over drives). On one path the base slips alike
+each time, so drives that repeat it are left out together. A wheel whose radius no drive
 shows stays near the mean of the others. `calibrate` uses windows of some seconds and finds clocks and filters too.
 
 Source: systems 29-31, 34; Martinelli 2002 for slip that adds up; Efron 1982 for the jackknife.
@@ -58,6 +59,7 @@ _FEWEST_DRIVES = 4  # fewer are cut into parts
 _PARTS = 6  # at least, where drives are cut
 _FEWEST_POSES = 8  # compared in a drive
 _LEAST_WAY = 0.5  # [m] way of the wheels in a drive
+_POINTS, _ALIKE = 50, 0.15  # points of two paths, and their difference as a share of the size, or of the turn, of one
 _ROUNDS = 4  # of weights
 _FIRST_SCALES = 0.02, 0.1  # [m, rad]
 _USEFUL, _EQUAL = 0.05, 0.005  # largest useful half-width of a size, as its share; of a radius error
@@ -76,7 +78,7 @@ class Drift(NamedTuple):
 
     position: float  # root mean square error at the end of a drive, over its way [1]
     yaw: float  # the same [rad/m]
-    drives: int  # by which it is known
+    drives: int  # on different paths, by which it is known
     kinds: float  # standard deviation between kinds of motion of what a size seems to be [1]
     # Of each axis, per square root of the way, besides what the yaw makes of it [m/sqrt(m)]; 0 if that is all
     position_growth: float
@@ -176,6 +178,13 @@ class _Drive:
         cut = (np.array_split(column, count) for column in (self.times, self.poses))
         return [_Drive(self.signals, times, poses) for times, poses in zip(*cut, strict=True)]
 
+    def path(self) -> Vector:
+        """Poses (k, 3) at equal steps of its time, from the first one on."""
+        yaw = np.unwrap(self.poses[:, 2])
+        place = planar.turned(self.poses[:, :2] - self.poses[0, :2], np.full(len(yaw), -yaw[0]))
+        steps = np.linspace(self.times[0], self.times[-1], _POINTS)
+        return np.column_stack([np.interp(steps, self.times, column) for column in (*place.T, yaw - yaw[0])])
+
     def moves(self, wheels: MecanumBase, reach: float) -> bool:
         """Whether it has poses and motion to learn from."""
         if len(self.times) < _FEWEST_POSES:
@@ -235,7 +244,8 @@ def calibrate_whole_way(
     if kept := [column for name, column in geometry.columns.items() if name in refused]:
         fitted = _fit(drives, geometry, guess, kept)
     found, sensor = geometry.changed(fitted.values[:-3]), guess + fitted.values[-3:]
-    alone = [(geometry.changed(values[:-3]), guess + values[-3:]) for values in fitted.without]
+    others = (fitted.without[number] for number in _paths(drives))
+    alone = [(geometry.changed(values[:-3]), guess + values[-3:]) for values in others]
     drift = _drift(drives, alone, geometry)
     return WholeWay(estimates, found, read_only(sensor.copy()), drift)
 
@@ -298,7 +308,7 @@ def _drift(drives: Sequence[_Drive], found: Sequence[tuple[MecanumBase, Vector]]
             yaw_growth = max(yaw_growth, math.sqrt(turning))
     ends = np.vstack([drive.drifts(*given, geometry.reach, math.inf) for drive, given in pairs])
     position, yaw = np.sqrt(np.mean((ends[:, :2] / ends[:, 2:3]) ** 2, axis=0)).tolist()
-    return Drift(position, yaw, len(ends), geometry.kinds, position_growths[0], yaw_growth)
+    return Drift(position, yaw, max(_paths(drives)) + 1, geometry.kinds, position_growths[0], yaw_growth)
 
 
 def _mean(squares: Vector) -> float:
@@ -354,16 +364,28 @@ def _known(signals: CalibrationSignals, offset: float) -> list[_Drive]:
     return drives
 
 
+def _paths(drives: Sequence[_Drive]) -> list[int]:
+    """Number of the path of each drive, equal of those that repeat one; each has its own if there are few paths."""
+    seen, numbers = list[Vector](), list[int]()
+    for path in (drive.path() for drive in drives):
+        sizes = np.array([np.max(np.ptp(path[:, :2], axis=0)), max(1.0, np.ptp(path[:, 2]))])
+        apart = [np.sqrt(np.mean((path - other) ** 2, axis=0)) for other in seen]
+        alike = [max(np.hypot(x, y) / sizes[0], yaw / sizes[1]) < _ALIKE for x, y, yaw in apart]
+        numbers.append(alike.index(True) if any(alike) else len(seen))
+        seen += [] if any(alike) else [path]
+    return numbers if len(seen) >= _FEWEST_DRIVES else list(range(len(drives)))
+
+
 class _Fitted(NamedTuple):
     """Fitted changes of the geometry and of the pose of the body."""
 
     values: Vector  # (p + 3,)
-    without: list[Vector]  # the same without each of the drives
+    without: list[Vector]  # the same without the drives of each path
     believed: Vector  # (p + 3, k) changes by one standard deviation of each belief
 
 
 def _fit(drives: Sequence[_Drive], geometry: _Geometry, guess: Vector, kept: Sequence[int]) -> _Fitted:
-    """Fit all drives with equal weight, and each time without one of them.
+    """Fit all drives with equal weight, and each time without those of one path.
 
     `guess` (3,) is of the body's pose; changes in the columns `kept` stay 0.
     """
@@ -386,11 +408,12 @@ def _fit(drives: Sequence[_Drive], geometry: _Geometry, guess: Vector, kept: Seq
         x, y, yaw = np.sqrt(np.mean(squares, axis=0))
         scales = np.maximum([math.hypot(x, y) / math.sqrt(2.0), yaw], 1e-6)
     solved = least_squares(weighted, values, x_scale=np.append(np.full(p, 0.01), (0.02, 0.02, 0.02)))
-    borders = np.cumsum([0, *(3 * len(drive.times) for drive in drives)])
+    paths = _paths(drives)
+    of_row = np.repeat([*paths, -1], [*(3 * len(drive.times) for drive in drives), len(beliefs)])
     normal = solved.jac.T @ solved.jac
     without = []
-    for first, last in zip(borders[:-1], borders[1:], strict=True):
-        rows, errors = solved.jac[first:last], solved.fun[first:last]
+    for number in range(max(paths) + 1):
+        rows, errors = solved.jac[of_row == number], solved.fun[of_row == number]
         without.append(solved.x + np.linalg.solve(normal - rows.T @ rows, rows.T @ errors))
     return _Fitted(solved.x, without, np.linalg.solve(normal, beliefs.T))
 
