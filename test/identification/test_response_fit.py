@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -57,6 +58,17 @@ def test_the_twins_numbers_lie_within_three_standard_errors() -> None:
 @pytest.mark.slow
 def test_the_twins_numbers_lie_within_three_standard_errors_on_many_robots() -> None:
     check(range(60))
+
+
+@pytest.mark.parametrize(
+    ("lag", "gain"), [(0.085, 3.7), pytest.param(0.033, 6.8, marks=pytest.mark.slow)], ids=["lag", "short_lag"]
+)
+def test_servos_so_stiff_that_load_hardly_shows_do_not_narrow_the_dead_times(lag: float, gain: float) -> None:
+    """Wheels that follow whatever the load explained them with fewer unknowns: 120.0 +-1.9 and 149 +-32 for 115.4."""
+    truth = dataclasses.replace(calibrated_truth(2), lag=lag, servo_gain=gain, servo_reset=0.06, stamp_jitter=0.002)
+    found, _ = response_of(excitation(30.0), truth, 2)
+    for name, dead_time in zip(("dead_time_x", "dead_time_y", "dead_time_yaw"), truth.dead_times(), strict=True):
+        assert found[name].interval[0] <= dead_time <= found[name].interval[1], name
 
 
 def still_and_moving(axis: int | None) -> Program:

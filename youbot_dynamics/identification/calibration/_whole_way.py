@@ -45,6 +45,7 @@ from youbot_dynamics.robot_base import WHEELS
 
 WHEELBASE, STEERING_OFFSET = "wheelbase", "steering_offset"
 _STEP = 0.5  # [s] between the poses that are compared
+_ROUNDED = 1e-6  # [s] error of times; without it, poses at the edge of a step would fall on either side
 _SPANS = 5.0, 10.0, 20.0, 40.0, math.inf  # [s] over which errors are measured
 _LEAST_OF_A_SPAN = 0.1  # [m] way of the wheels
 _OUTLIER = 25.0  # times the median variance [1]: jumps of the tracker
@@ -205,7 +206,7 @@ class _Drive:
         ways = np.hypot(steps[:, 0], steps[:, 1]) + reach * steps[:, 2]
         cuts = np.array([0, len(ways)])
         if math.isfinite(span):
-            starts = np.arange(self.times[0], self.times[-1] + 0.5 * _STEP, span)
+            starts = np.arange(self.times[0], self.times[-1] + 0.5 * _STEP, span) - _ROUNDED
             cuts = np.minimum(np.searchsorted(self.times, starts), len(ways))
         rows = []
         for i, j in zip(cuts[:-1], cuts[1:], strict=True):
@@ -359,7 +360,7 @@ def _known(signals: CalibrationSignals, offset: float) -> list[_Drive]:
     drives = []
     for piece in np.unique(pieces[before[inside]]):
         known = np.flatnonzero(inside & (pieces[before] == piece))
-        rows = known[np.flatnonzero(np.diff(np.floor(times[known] / _STEP), prepend=-np.inf))]
+        rows = known[np.flatnonzero(np.diff(np.floor((times[known] + _ROUNDED) / _STEP), prepend=-np.inf))]
         drives.append(_Drive(signals, times[rows], signals.poses[rows]))
     return drives
 

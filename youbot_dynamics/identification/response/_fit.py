@@ -70,7 +70,7 @@ _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], desired num
 # Simulations of the drives: for a first solution, from each start for a kind of loops, and from the best of these.
 _FIRST_BUDGET, _TRIAL, _BUDGET = 100, 200, 500
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
-_SHORT_LAGS = (1e-3, 2e-3, 4e-3, 8e-3, 0.016)  # that a base without a lag that shows might have [s]
+_SHORT_LAGS = (1e-3, 2e-3, 4e-3, 8e-3, 0.016, 0.032, 0.064)  # that a base without a lag that shows might have [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
 _RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: about 1 to 150 by the cautious one
 _STUCK = 4.0  # difference of P loops to those with the other feed above which their search is repeated from these
@@ -118,8 +118,13 @@ class Candidate:
     @property
     def cautious(self) -> float:
         """The criterion where errors of time act on all axes together: the residuals of an instant count as one."""
-        n, logarithms, count = self._terms()
-        return n * float(np.mean(logarithms)) + count * math.log(n)
+        return self.misfit + self.count * math.log(self._terms()[0])
+
+    @property
+    def misfit(self) -> float:
+        """The same without the number of unknowns."""
+        n, logarithms, _ = self._terms()
+        return n * float(np.mean(logarithms))
 
     def _terms(self) -> tuple[float, Vector, int]:
         """Independent instants, logarithms of the variances of the driven axes, and number of unknowns."""
@@ -335,7 +340,10 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
     if best.kind == DELAYED:
         others = [one for one in candidates if one.kind != LAGGED] + [_with_short_lag(problem, best)]
     for candidate in others:
-        odds = min(1.0, math.exp(0.5 * (best.cautious - candidate.cautious)))
+        # Every base has inertia and friction: the number of unknowns does not rule out loops under load.
+        loaded = candidate.kind.loaded and not best.kind.loaded
+        better = best.misfit - candidate.misfit if loaded else best.cautious - candidate.cautious
+        odds = math.exp(0.5 * min(better, 0.0))
         changes = math.sqrt(odds) * (candidate.values - x)
         rivals.append(Rival(_OTHER_LOOPS, dict(zip(names, changes.tolist(), strict=True))))
     try:
