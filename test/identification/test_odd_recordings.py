@@ -285,23 +285,6 @@ def test_dynamic_joint_states_give_what_joint_states_give(tmp_path: Path) -> Non
     assert [(a.name, a.estimate.value) for a in found[0]] == [(b.name, b.estimate.value) for b in found[1]]
 
 
-def test_dynamic_joint_states_without_one_value_for_each_joint_are_rejected(tmp_path: Path) -> None:
-    types = message_types.jazzy_types()
-    interface, made = (
-        types.types[name] for name in ("control_msgs/msg/InterfaceValue", message_types.DYNAMIC_JOINT_STATE)
-    )
-    plain = types.deserialize_cdr(joint_state_cdr(nanoseconds(1.0), WHEELS), JOINT_STATE)
-    rows = []
-    for k, told in enumerate((4, 3, 0, 4)):
-        values = [interface(["position"], np.array([float(k)])) for _ in range(told)]
-        raw = types.serialize_cdr(made(plain.header, list(WHEELS), values), message_types.DYNAMIC_JOINT_STATE)
-        rows.append((1.0 + k, "/dynamic_joint_states", message_types.DYNAMIC_JOINT_STATE, bytes(raw)))
-    states = open_bag(write_rows(tmp_path / "bag", rows)).joint_states("/dynamic_joint_states", WHEELS)
-    assert states.rejected == 1
-    np.testing.assert_array_equal(states.position[[0, -1]], [[0.0] * 4, [3.0] * 4])
-    assert np.isnan(states.velocity).all()
-
-
 def test_currents_of_dynamic_joint_states_are_efforts_by_the_constants_of_the_robot_file(tmp_path: Path) -> None:
     types, arm = message_types.jazzy_types(), ROBOT.driver.arm_joints
     interface, made = (
