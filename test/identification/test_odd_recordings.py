@@ -17,7 +17,7 @@ from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.base_friction._signals import wheel_signals
 from youbot_dynamics.identification.pipeline import _extraction as extraction
 from youbot_dynamics.identification.pipeline import identify
-from youbot_dynamics.identification.reading import Options, look_at, open_recording
+from youbot_dynamics.identification.reading import Options, excess_of_angles, look_at, open_recording
 from youbot_dynamics.identification.signals import recorded_arm
 from youbot_dynamics.recording import message_types
 from youbot_dynamics.recording.bag import open_bag
@@ -212,6 +212,7 @@ def test_odometry_without_a_single_pose_does_not_cost_the_result(
     odom = [(t, "/odom", ODOMETRY, odometry_cdr(nanoseconds(t), "odom", "base", no_pose, [0.0] * 3)) for t in TIME]
     found = identify([write_rows(tmp_path / "bag", [*rows(), *odom])], ROBOT, Options(), only=("delay",))
     assert found.result["robot.base.delay.effective_x"].identified and not found.paths
+    assert [len(stage.fits) for stage in found.stages] == [sum(one.identified for one in found.result.findings)]
     assert any("no path in the report" in note for note in found.notes) == broken
 
 
@@ -253,6 +254,13 @@ def test_stages_may_be_named_with_blanks(tmp_path: Path, capsys) -> None:
 def test_huge_values_do_not_fill_the_table() -> None:
     assert rounded(2.996e29, 1e28) == "3e+29"
     assert rounded(1234567.0, 10.0) == "1234567"
+
+
+def test_angles_exceed_the_limits_of_their_joints_by_the_farthest() -> None:
+    limits = ROBOT.arm.tree().limits
+    ends = np.array([[limit.lower for limit in limits], [limit.upper for limit in limits]])
+    assert excess_of_angles("arm", ends, ROBOT) == 0.0
+    assert excess_of_angles("arm", ends + [[0.0, -0.5, 0.0, 0.0, 0.0], [0.3] * 5], ROBOT) == pytest.approx(0.5)
 
 
 def test_dynamic_joint_states_give_what_joint_states_give(tmp_path: Path) -> None:
