@@ -7,8 +7,9 @@ from math import e, pi
 import numpy as np
 import pytest
 
-from youbot_dynamics.control.tracker import Pid, gains_for_delay
+from youbot_dynamics.control.tracker import Pid, TrackerSettings, gains_for_delay
 from youbot_dynamics.control.tracker._pid import PidGains
+from youbot_dynamics.errors import ParameterError
 
 DT = 5e-3
 TAU = 0.2
@@ -139,6 +140,11 @@ def test_gains_that_cannot_be_meant_are_refused(bad: dict) -> None:
 def test_one_bad_axis_is_enough() -> None:
     with pytest.raises(ValueError, match="below 1"):
         PidGains((1.0, 1.0, 1.0), NOTHING, (0.1, 0.1, 1.0), 0.1)
+
+
+def test_the_settings_offer_no_derivative_that_is_unstable() -> None:
+    with pytest.raises(ParameterError, match="derivative: got 1"):
+        TrackerSettings(derivative=1.0)
 
 
 def test_after_saturation_the_loop_returns_quicker_with_anti_windup() -> None:

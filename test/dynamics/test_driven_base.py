@@ -221,7 +221,8 @@ def test_a_pose_to_come_is_reached_however_the_stamps_of_today_round() -> None:
 
 
 @pytest.mark.parametrize(
-    "feed, integral, rate, turn_factor", [(0, 0, 15, 1), (0, 1, 15, 1), (0, 0.3, 8, 1.4), (1, 1, 15, 1.4)]
+    "feed, integral, rate, turn_factor",
+    [(0, 0, 15, 1), (0, 1, 15, 1), (0, 0.3, 8, 1.4), (0, 0.3, 0.8, 1.4), (1, 1, 15, 1.4)],
 )
 @pytest.mark.parametrize("centre", [(0.035, 0.0), (0.08, 0.02)])
 def test_a_centre_of_mass_off_the_middle_couples_the_axes(centre, feed, integral, rate, turn_factor) -> None:

@@ -276,6 +276,17 @@ def test_the_torque_after_a_step_has_the_slope_an_implicit_integrator_needs() ->
             assert slope == pytest.approx((above - below) / 2e-8, rel=1e-5)
 
 
+@pytest.mark.parametrize("faster", [0.01, 100.0])
+def test_the_bristle_knows_no_speed_but_that_of_stribeck(faster: float) -> None:
+    """dz/dt = v - sigma0 |v| z / g(v / v_s): all speeds times a factor take the same way in less time."""
+    other = dataclasses.replace(STRIBECK, stribeck_speed=faster * STRIBECK.stribeck_speed)
+    for v_start, v_end in ((0.03, 0.051), (0.03, -0.21), (-0.2, -0.101)):
+        after = STRIBECK.advance(4e-5, v_start, v_end, 1e-3)
+        step = 4e-5, faster * v_start, faster * v_end, 1e-3 / faster
+        assert other.advance(*step) == pytest.approx(after, rel=1e-9)
+        assert bristle_step.advance_with_slopes(*step, other.constants)[0] == pytest.approx(after, rel=1e-9)
+
+
 def push(friction: LuGre, torque: float, seconds: float) -> tuple[float, float, float]:
     """Position, speed and bristle of a joint of 0.05 kg m2 pushed from rest, implicit in its speed at 1 ms."""
     inertia, dt = 0.05, 1e-3

@@ -238,3 +238,10 @@ def test_hot_windings_are_told_with_their_time_and_beyond_the_limit_as_an_error(
     ]
     assert "within 10 K" in str(findings[1]) and "limit reached in 42 s" in str(findings[1])
     assert "not at this load" in str(findings[2]) and "beyond its limit" in str(findings[0])
+
+
+def test_temperatures_of_the_motors_are_the_last_field_of_joint_states() -> None:
+    estimator = ArmEstimator(load_robot())
+    for k in range(1, 30):
+        estimator.take_temperatures(float(k), ARM, [], [], [60.0] * 5)
+    np.testing.assert_allclose([row[0] for row in estimator.temperature_rows()], 60.0, atol=1.5)

@@ -152,6 +152,8 @@ def test_seconds_to_the_limit_are_those_until_it_is_reached() -> None:
     winding, _ = heat_step(MOTORS[0].motor.heat_constants, 60.0, 60.0, square, 0.0, seconds)
     assert 1.0 < seconds < 200.0 and winding == pytest.approx(LIMIT, abs=1e-3)
     assert heat.seconds_to(LIMIT, square, deviations=2.0) < seconds
+    soon, _ = heat_step(MOTORS[0].motor.heat_constants, 60.0, 60.0, square, 0.0, 0.5)
+    assert heat.seconds_to(soon, square) == pytest.approx(0.5, abs=1e-3)
     assert heat.seconds_to(50.0, square) == 0.0
     assert math.isinf(heat.seconds_to(LIMIT, 0.0))
 

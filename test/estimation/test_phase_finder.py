@@ -72,3 +72,6 @@ def test_odometry_goes_on_with_what_is_found_until_the_counts_jump() -> None:
     assert not estimator.complaints()
     estimator.take_wheels(time + 0.02, drive.position[-1] + 5.0)
     assert estimator.odometry.wheels.phases is None and "jumped" in estimator.odometry.phases_lost
+    for k in range(2, 152):
+        estimator.take_wheels(time + 0.02 * k, drive.position[-1] + 5.0)
+    assert any("jumped 3 s ago" in text for text in estimator.complaints())

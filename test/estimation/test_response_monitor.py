@@ -132,6 +132,13 @@ def test_delay_gain_and_lag_of_a_known_response_are_measured(dead_time: float, l
     assert np.isnan(along.delay.identified) and not alarms(monitor.axes)
 
 
+def test_readings_without_a_command_tell_nothing() -> None:
+    monitor = ResponseMonitor(ROBOT)
+    for k in range(200):
+        monitor.read(PERIOD * k, np.full(4, 0.1 * k))
+    assert all(axis.stamp == -np.inf for axis in monitor.axes)
+
+
 def test_damaged_readings_and_other_clocks_begin_anew() -> None:
     monitor, random = ResponseMonitor(ROBOT), np.random.default_rng(3)
     for k in range(6000):

@@ -48,7 +48,7 @@ from youbot_dynamics.identification.arm_friction._regressors import with_inertia
 from youbot_dynamics.identification.arm_friction._rivals import _lasting_rounding
 from youbot_dynamics.identification.arm_friction._rows import arm_equations
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay
-from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, arm_windows, turning_points
+from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, arm_windows, shortest, turning_points
 from youbot_dynamics.identification.excitation import arm_motion
 from youbot_dynamics.identification.least_squares import Estimate, Kind
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
@@ -158,6 +158,13 @@ def test_windows_over_a_gap_and_rows_that_are_not_numbers_are_left_out():
     windows = arm_windows(ArmSignals(signals.time[keep], signals.position[keep], torque[keep]))
     assert not np.any((windows.time > 7.95) & (windows.time < 9.05))
     assert np.all(np.isfinite(windows.torque)) and len(windows.time) > 150
+
+
+def test_the_shortest_windows_hold_five_readings_and_hardly_more_wherever_they_lie():
+    time = 0.01 * np.arange(300)
+    width = shortest([ArmSignals(time, np.zeros((300, 1)), np.zeros((300, 1)))])
+    held = [np.sum(np.abs(time - middle) < width) for middle in np.random.default_rng(1).uniform(1.0, 2.0, 200)]
+    assert min(held) >= 5 and max(held) <= 6
 
 
 def test_no_window_slides_through_a_reversal():

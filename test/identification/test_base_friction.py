@@ -285,6 +285,7 @@ def test_the_change_by_late_efforts_counts_once_and_powers_are_compared_with_the
             changes = [2.0 * (lagged[before.name] - before.value), *(value - lagged[before.name] for value in others)]
             assert abs(strongest[before.name] - lagged[before.name]) < abs(strongest[before.name] - before.value)
             assert after.standard_error == pytest.approx(math.hypot(before.standard_error, *changes), rel=1e-6)
+            assert after.interval[1] - after.value == pytest.approx(found.fit.half_width(after.standard_error))
 
 
 def test_rest_tells_nothing():

@@ -27,7 +27,7 @@ from named_findings import named_estimates
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.calibration import Calibration, CalibrationSignals, calibrate
 from youbot_dynamics.identification.calibration._fit import _with_joint_refusals
-from youbot_dynamics.identification.calibration._model import odometry, odometry_errors
+from youbot_dynamics.identification.calibration._model import Guess, Windows, odometry, odometry_errors, residuals
 from youbot_dynamics.identification.calibration._poses import calibration_signals, recorded_calibration_signals
 from youbot_dynamics.identification.calibration._rollers import calibrate_with_rollers
 from youbot_dynamics.identification.calibration._start import (
@@ -69,6 +69,17 @@ SEED = 3
 TRACKER = drawn_tracker(SEED)
 TRUE = true_values(load_truth(SEED), TRACKER)
 GEOMETRY = ("wheel_radius", "lever", "lateral_factor")
+
+
+def test_precise_positions_tell_the_heading_of_a_window_whatever_its_yaws_say():
+    time = 0.02 * np.arange(200)
+    twists = np.column_stack([0.3 * np.cos(time), 0.2 * np.sin(time), 0.4 * np.ones(200)])
+    angles = 0.02 * np.cumsum(twists, axis=0) @ BASE.inverse_matrix.T
+    poses = odometry(CalibrationSignals(time, angles, time, np.zeros((200, 3))), BASE, time) + [0.0, 0.0, 0.01]
+    windows = Windows(CalibrationSignals(time, angles, time, poses), np.arange(200), np.array([0]), 4.0)
+    guess = Guess(BASE, np.zeros(3), np.zeros(1))
+    left = residuals(windows, guess, 0.0, np.ones((200, 2)), np.array([1e-5, 1.0, 1.0]))
+    np.testing.assert_allclose(left[:, :3], np.tile([0.0, 0.0, 0.01], (200, 1)), atol=2e-4)
 
 
 @pytest.fixture(scope="module")

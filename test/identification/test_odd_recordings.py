@@ -17,7 +17,7 @@ from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.base_friction._signals import wheel_signals
 from youbot_dynamics.identification.pipeline import _extraction as extraction
 from youbot_dynamics.identification.pipeline import identify
-from youbot_dynamics.identification.reading import Options, look_at, open_recording
+from youbot_dynamics.identification.reading import Options, excess_of_angles, look_at, open_recording
 from youbot_dynamics.identification.signals import recorded_arm
 from youbot_dynamics.recording import message_types
 from youbot_dynamics.recording.bag import open_bag
@@ -212,6 +212,7 @@ def test_odometry_without_a_single_pose_does_not_cost_the_result(
     odom = [(t, "/odom", ODOMETRY, odometry_cdr(nanoseconds(t), "odom", "base", no_pose, [0.0] * 3)) for t in TIME]
     found = identify([write_rows(tmp_path / "bag", [*rows(), *odom])], ROBOT, Options(), only=("delay",))
     assert found.result["robot.base.delay.effective_x"].identified and not found.paths
+    assert [len(stage.fits) for stage in found.stages] == [sum(one.identified for one in found.result.findings)]
     assert any("no path in the report" in note for note in found.notes) == broken
 
 
@@ -255,6 +256,13 @@ def test_huge_values_do_not_fill_the_table() -> None:
     assert rounded(1234567.0, 10.0) == "1234567"
 
 
+def test_angles_exceed_the_limits_of_their_joints_by_the_farthest() -> None:
+    limits = ROBOT.arm.tree().limits
+    ends = np.array([[limit.lower for limit in limits], [limit.upper for limit in limits]])
+    assert excess_of_angles("arm", ends, ROBOT) == 0.0
+    assert excess_of_angles("arm", ends + [[0.0, -0.5, 0.0, 0.0, 0.0], [0.3] * 5], ROBOT) == pytest.approx(0.5)
+
+
 def test_dynamic_joint_states_give_what_joint_states_give(tmp_path: Path) -> None:
     """ros2_control publishes them beside joint_states, and some robots publish nothing else."""
     types = message_types.jazzy_types()
@@ -283,23 +291,6 @@ def test_dynamic_joint_states_give_what_joint_states_give(tmp_path: Path) -> Non
     ]
     assert any(one.identified for one in found[0])
     assert [(a.name, a.estimate.value) for a in found[0]] == [(b.name, b.estimate.value) for b in found[1]]
-
-
-def test_dynamic_joint_states_without_one_value_for_each_joint_are_rejected(tmp_path: Path) -> None:
-    types = message_types.jazzy_types()
-    interface, made = (
-        types.types[name] for name in ("control_msgs/msg/InterfaceValue", message_types.DYNAMIC_JOINT_STATE)
-    )
-    plain = types.deserialize_cdr(joint_state_cdr(nanoseconds(1.0), WHEELS), JOINT_STATE)
-    rows = []
-    for k, told in enumerate((4, 3, 0, 4)):
-        values = [interface(["position"], np.array([float(k)])) for _ in range(told)]
-        raw = types.serialize_cdr(made(plain.header, list(WHEELS), values), message_types.DYNAMIC_JOINT_STATE)
-        rows.append((1.0 + k, "/dynamic_joint_states", message_types.DYNAMIC_JOINT_STATE, bytes(raw)))
-    states = open_bag(write_rows(tmp_path / "bag", rows)).joint_states("/dynamic_joint_states", WHEELS)
-    assert states.rejected == 1
-    np.testing.assert_array_equal(states.position[[0, -1]], [[0.0] * 4, [3.0] * 4])
-    assert np.isnan(states.velocity).all()
 
 
 def test_currents_of_dynamic_joint_states_are_efforts_by_the_constants_of_the_robot_file(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from functools import wraps
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, stairs
 from stage_bags import WHEELS, Row, arm_rows, base_rows, joint_state_cdr, nanoseconds, swing, write_rows
 
 from youbot_dynamics.errors import IdentificationError, OutputError, RecordingError, YoubotDynamicsError
+from youbot_dynamics.identification.finding import StageResult
 from youbot_dynamics.identification.pipeline import Identification, fleet_worker, identify
 from youbot_dynamics.identification.pipeline._extraction import HereWorker, Task
+from youbot_dynamics.identification.pipeline._pipeline import _add
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.message_types import odometry_cdr
@@ -283,3 +286,11 @@ def test_a_topic_chosen_for_a_log_without_topics_is_refused(tmp_path):
     columns = "time,command.wheel,measured.wheel"
     with pytest.raises(RecordingError, match="--pose-topic /pose in .*: got a text log of channels"):
         identify([tmp_path / "log.csv"], ROBOT, Options(columns=columns, pose_topic="/pose"))
+
+
+def test_a_provisional_value_gives_way_to_that_of_a_later_stage_and_any_other_stays() -> None:
+    a, b, c = (SimpleNamespace(name=name) for name in "abc")
+    for provisional, kept in ((True, ["a", "bc"]), (False, ["ab", "c"])):
+        stages = [StageResult("first", (a, b), provisional=provisional)]
+        assert _add(stages, StageResult("second", (b, c))) == {"first" if provisional else "second"}
+        assert ["".join(one.name for one in stage.findings) for stage in stages] == kept

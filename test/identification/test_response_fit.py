@@ -96,6 +96,17 @@ def finished(found: Response, left_out: np.ndarray):
     return stage.finish([Taken(0, "drive", part)], ROBOT, NotImplemented)
 
 
+def test_the_curves_of_a_drive_that_moves_as_the_model_has_it_are_equal_wherever_it_began() -> None:
+    base, time = ROBOT.base.driven(), HOLD * np.arange(200)
+    twists = np.outer(np.sin(2.0 * time), [0.2, 0.1, 0.4])
+    stamps = time[50:]  # it moves when the first pose is read
+    drive = DriveSignals(time, twists, stamps, base.path(time, twists, stamps) + [1.0, 2.0, 0.0])
+    curves = stage._curves(SimpleNamespace(base=base), drive, "drive")
+    assert len(curves) == 3
+    for curve in curves:
+        np.testing.assert_allclose(curve.measured, curve.modelled, atol=1e-12)
+
+
 def test_at_rest_nothing_is_told() -> None:
     found, _ = response_of(still_and_moving(None), calibrated_truth(3), 3)
     assert not found.usable and not any(one.identified for one in found.estimates)

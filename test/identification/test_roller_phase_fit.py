@@ -14,7 +14,12 @@ from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.estimation.odometry import Odometry
 from youbot_dynamics.identification.calibration import CalibrationSignals
 from youbot_dynamics.identification.calibration._poses import recorded_calibration_signals
-from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, _check_counts, fit_roller_phases
+from youbot_dynamics.identification.calibration._rollers import (
+    RollerPhaseFit,
+    _check_counts,
+    _Pieces,
+    fit_roller_phases,
+)
 from youbot_dynamics.identification.comparison import sample_poses
 from youbot_dynamics.identification.signals import even_stamps
 from youbot_dynamics.kinematics import planar
@@ -115,6 +120,13 @@ def test_counts_that_jump_have_no_phases(jump: float) -> None:
     position[500:, 1] += jump
     with pytest.raises(IdentificationError, match="wheel angles that jump, first by"):
         fit(dataclasses.replace(drive, position=position))
+
+
+def test_the_steps_of_a_piece_add_up_to_what_lies_between_its_ends() -> None:
+    angles = np.random.default_rng(0).normal(size=(100, 4))
+    pieces = _Pieces.cut(0.01 * np.arange(100), angles, np.zeros((99, 3)))
+    between = angles[pieces.last] - angles[pieces.first]
+    np.testing.assert_allclose(pieces.sums(np.diff(angles, axis=0)), between, atol=1e-12)
 
 
 def test_stamps_that_are_irregular_are_no_counts_that_jump() -> None:

@@ -17,6 +17,8 @@ from youbot_dynamics.recording.bag._angles import unwrapped
 from youbot_dynamics.recording.bag._decode import longest_nondecreasing
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import (
+    DYNAMIC_JOINT_STATE,
+    JOINT_STATE,
     definition_of,
     jazzy_types,
     joint_state_cdr,
@@ -333,6 +335,23 @@ def test_fields_of_the_wrong_length_and_impossible_quaternions_are_rejected(tmp_
     joints = recording.joint_states("/driver/joint_states", WHEELS)
     assert joints.rejected == 2 and joints.position.shape == (1, 4)
     assert recording.poses("/mocap").rejected == 1
+
+
+def test_dynamic_joint_states_without_one_value_for_each_joint_are_rejected(tmp_path: Path) -> None:
+    types, topic = jazzy_types(), "/dynamic_joint_states"
+    interface, made = (types.types[name] for name in ("control_msgs/msg/InterfaceValue", DYNAMIC_JOINT_STATE))
+    plain = types.deserialize_cdr(joint_state_cdr(START, WHEELS), JOINT_STATE)
+    writer = BagWriter(tmp_path / "bag", {})
+    writer.add_topic(topic, DYNAMIC_JOINT_STATE)
+    for k, told in enumerate((4, 3, 0, 4)):
+        values = [interface(["position"], np.array([float(k)])) for _ in range(told)]
+        raw = types.serialize_cdr(made(plain.header, list(WHEELS), values), DYNAMIC_JOINT_STATE)
+        writer.write(topic, bytes(raw), START + k * STEP)
+    writer.close()
+    states = open_bag(tmp_path / "bag").joint_states(topic, WHEELS)
+    assert states.rejected == 1
+    np.testing.assert_array_equal(states.position[[0, -1]], [[0.0] * 4, [3.0] * 4])
+    assert np.isnan(states.velocity).all()
 
 
 def test_longest_nondecreasing_is_longest_and_ordered() -> None:

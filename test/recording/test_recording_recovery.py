@@ -120,7 +120,7 @@ def test_a_damaged_chunk_is_left_out_and_the_others_are_read(tmp_path: Path) -> 
     recording = open_bag(file.parent)
     count = recovered(recording)
     assert 100 <= count < 200
-    assert "damaged and lost" in recording.lost
+    assert "1 of 10 chunks are damaged and lost" in recording.lost
     assert recovered(open_bag(file)) == count
 
 

@@ -88,6 +88,12 @@ def test_units_in_a_line_of_their_own_and_words_of_another_language_are_understo
     assert propose_columns(log).description == "time:ms,position.joint_2:deg,effort.joint_2:Nm"
 
 
+def test_units_of_a_header_in_another_encoding_count(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_bytes("t [\u00b5s],q1,tau1\n0,1,2\n1000,2,2\n2000,3,2\n".encode("latin-1"))
+    assert propose_columns(log).description == "time:us,position.joint_1,effort.joint_1"
+
+
 def test_numbered_joints_are_those_of_the_robot_file_where_there_are_as_many(tmp_path: Path) -> None:
     log = log_of(tmp_path, "t,q1,q2,tau1,tau2")
     columns = "time,position.shoulder,position.elbow,effort.shoulder,effort.elbow"
