@@ -98,21 +98,26 @@ def test_one_joint_in_the_units_of_its_header(tmp_path: Path, capsys, in_degrees
     assert not (tmp_path / "found" / "robot.yaml").exists()
 
 
-def test_three_joints_and_their_currents(tmp_path: Path, capsys) -> None:
+@pytest.mark.parametrize(("head", "milli"), [("{}_current", ""), ("{}_i [mA]", "/1000"), ("i{}", "")])
+def test_three_joints_and_their_currents(head: str, milli: str, tmp_path: Path, capsys) -> None:
     time = np.arange(0.0, 60.0, PERIOD)
     columns = {"timestamp": 1.79e9 + time}
-    for k in range(3):
+    names = [f"{'joint_' if head == 'i{}' else 'joint'}{k + 1}" for k in range(3)]
+    for k, name in enumerate(names):
         position = path_of(time, k)
-        columns |= {f"joint{k + 1}_pos": position, f"joint{k + 1}_current": torque_of(time, position, k) / AMPERE[k]}
+        current = torque_of(time, position, k) / AMPERE[k] * (1000.0 if milli else 1.0)
+        columns |= {f"{name}_pos": position, head.format(name if len(head) > 3 else k + 1): current}
     log = write(tmp_path / "log.csv", columns)
     assert exit_code("identify", log, "--out", tmp_path / "found") == 1
     said = capsys.readouterr().err
-    assert "effort.joint1:K*Nm" in said and "torque constant times gear ratio" in said
-    described = ",".join(f"position.joint{k + 1},effort.joint{k + 1}:{AMPERE[k]}*Nm" for k in range(3))
-    found, said = identified(log, capsys, "--columns", f"time,{described}")
+    assert "torque constant times gear ratio" in said
+    described = said.rpartition("--columns '")[2].partition("'")[0]  # as the error tells, after the note
+    for name, constant in zip(names, AMPERE, strict=True):
+        described = described.replace(f"effort.{name}:K*Nm{milli}", f"effort.{name}:{constant}*Nm{milli}")
+    found, said = identified(log, capsys, "--columns", described)
     check_friction(found, 3)
     check_no_youbot(said)
-    assert "joint_2 is joint2" in said
+    assert "joint_" in names[0] or "joint_2 is joint2" in said
 
 
 def test_the_constants_of_a_robot_file_convert_currents(tmp_path: Path, capsys) -> None:

@@ -77,9 +77,9 @@ def read_log(path: Path, columns: Columns, robot: Robot) -> TextLog:
             raise RecordingError(f"--columns of {path}", got=f"{role}.{other}", expected=expected, remedy=remedy)
     efforts = dict(log.joints.get("effort", {}))
     for name, current in log.joints.get("current", {}).items():
-        remedy = f"give the column as effort.{name}:K*Nm with the torque K at the joint for each ampere [N m/A], "
-        remedy += "torque constant times gear ratio; or leave it out with _"
         if name not in efforts:
+            remedy = "put torque constant times gear ratio, the torque at the joint for each ampere [N m/A], in place of "
+            remedy += f"K (_ skips a column): --columns '{columns.as_efforts}'"
             efforts[name] = read_only(_torque_of_ampere(name, path, robot, remedy) * current)
     return replace(log, joints=MappingProxyType({**log.joints, "effort": efforts})) if efforts else log
 
