@@ -33,6 +33,8 @@ from youbot_dynamics.robot_base import (
 
 ResultFiles: TypeAlias = Path | str | tuple[Path | str, ...] | None
 PREFIX = "robot"
+# Robots of recordings that name none and have no joint of the youBot: a base, a text log's joints, a base with joints
+UNNAMED = ("unnamed base", "unnamed robot", "unnamed base with joints")
 _ROLLERS, _LATERAL_FACTOR = f"{PREFIX}.base.geometry.rollers", f"{PREFIX}.base.geometry.lateral_factor"
 _WHEEL_JOINTS = f"{PREFIX}.driver.wheel_joints"
 _ARM_JOINTS, _JOINT, _URDF = f"{PREFIX}.driver.arm_joints", f"{PREFIX}.arm.joint", f"{PREFIX}.arm.urdf"
@@ -344,6 +346,8 @@ def _results(paths: Sequence[Path], table: Mapping[str, Parameter], own_id: Valu
         if (result_id := found.pop(_ID, own_id)) != own_id:
             got, expected = f"a result of robot '{result_id}'", f"one of robot '{own_id}'"
             remedy = f"give the file that names robot '{result_id}': --robot-file, or --params-file"
+            if result_id in UNNAMED:
+                remedy = "identify its recording again with the --robot-file of the robot that drove"
             raise ParameterError(f"result file {path}", got=got, expected=expected, remedy=remedy)
         if twice := next((name for name in found if name in result), ""):
             got, remedy = f"{twice} in both", "give each value in one of them, and take it out of the other"
@@ -473,7 +477,7 @@ def assumptions(
         for name, value in values.items()
         if not (name.startswith(unasked) or name in identified or is_unknown(value) or name.endswith(_ROTOR))
     ]
-    more = f"; and {len(texts) - most} more: youbot identify --verbose lists them" if len(texts) > most else ""
+    more = f"; and {len(texts) - most} more, which youbot identify lists with --verbose" if len(texts) > most else ""
     told = [f"assumed, since {robot_file} does not say: {'; '.join(texts[:most])}{more}"] if texts else []
     told += [f"unknown until identified or given: {' and '.join(unknown)} of its joints"] if unknown else []
     motors = {f"joint_{k}": joint.motor for k, joint in enumerate(robot.arm.joints, 1)}

@@ -115,6 +115,15 @@ def test_a_healthy_graph_is_found_so():
     assert {item: f.verdict for item, f in judged().items() if f.verdict != OK} == {}
 
 
+def test_what_only_the_driver_of_a_youbot_has_is_not_missed_in_another():
+    silent = {**healthy(), "driver/joint_states": TopicEndpoints("/driver/joint_states")}
+    own, other = ({f.item: f for f in judge_graph(silent, frozenset(), False, kind)} for kind in (True, False))
+    assert {*own} - {*other} == {"service that switches the motors off"}
+    remedies = [found["publishers of joint states"].remedy for found in (own, other)]
+    assert "arm_1/joint_states" in remedies[0]
+    assert remedies[1] == "start the driver; remap the driver's: -r joint_states:=driver/joint_states"
+
+
 DRIVER = Endpoint("/youbot_oodl_driver", TWIST)
 
 

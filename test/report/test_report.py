@@ -18,13 +18,13 @@ from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, RESTORED, ROWS, PathComparison
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, judge, whiteness
-from youbot_dynamics.identification.reading import UNNAMED
 from youbot_dynamics.identification.result import Result, Source
 from youbot_dynamics.report import _drawing as drawing
 from youbot_dynamics.report import _plots as plots
 from youbot_dynamics.report._answer import next_step
 from youbot_dynamics.report._identification import opening
 from youbot_dynamics.report._page import _environment
+from youbot_dynamics.robot import UNNAMED
 
 NAN = float("nan")
 VOID = {"meta", "link", "img", "br", "hr", "input", "wbr"}

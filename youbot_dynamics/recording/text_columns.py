@@ -166,7 +166,8 @@ def _echoed_names(row: Sequence[str]) -> list[str]:
     each, rest = divmod(len(row) - 3 - len(joints), max(len(joints), 1))
     if not all(map(str.isdigit, row[:2])) or not all(joints) or not joints or rest or each not in _ECHOED:
         return []
-    return ["sec", "nanosec", *[""] * (1 + len(joints)), *(f"{role}.{name}" for role in _ECHOED[each] for name in joints)]
+    readings = [f"{role}.{name}" for role in _ECHOED[each] for name in joints]
+    return ["sec", "nanosec", *[""] * (1 + len(joints)), *readings]
 
 
 def _first_row(path: Path) -> tuple[list[str], str | None, list[str]]:

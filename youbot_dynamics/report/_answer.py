@@ -19,12 +19,11 @@ from youbot_dynamics.errors import printable, wrapped
 from youbot_dynamics.identification.delay.stage import EFFECTIVE
 from youbot_dynamics.identification.finding import Finding, asked
 from youbot_dynamics.identification.least_squares import Kind, Reason
-from youbot_dynamics.identification.reading import UNNAMED
 from youbot_dynamics.identification.response.stage import GAIN
 from youbot_dynamics.identification.result import Result, next_bringup
 from youbot_dynamics.identification.stages import STAGES
-from youbot_dynamics.recording.text_columns import SUFFIXES
 from youbot_dynamics.report._words import Rows, brief, listed, rounded, shown
+from youbot_dynamics.robot import UNNAMED
 
 _FIRST = ("delay", "body")  # stages with delays
 _FEW = 3  # more axes, wheels or joints are counted instead of named
@@ -207,12 +206,11 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
     if result.robot_id == UNNAMED[1]:
         return NextStep("give the URDF of the arm with --robot-file: the weight of its links is a guess here", "")
     if result.robot_id == UNNAMED[0]:
-        words = "describe this base in six lines of my_robot.yaml (docs/new_robot.md), and identify it again"
-        if any(Path(source.path).suffix.lower() in SUFFIXES for source in result.sources):
-            return NextStep(f"{words} with --robot-file", "")
-        again = ["--robot-file", "my_robot.yaml", "--out", str(Path(result_file).parent), "--overwrite"]
-        paths = [source.path for source in result.sources]
-        return NextStep(f"{words}:", shlex.join(["youbot", "identify", *paths, *again]))
+        words = "to drive with these values, make the file of this base with youbot new-robot, from a drive with "
+        return NextStep(f"{words}joint_states of its wheels, and identify again with --robot-file", "")
+    if result.robot_id == UNNAMED[2]:
+        command = ["youbot", "new-robot", "--bag", result.sources[0].path, "--out", "my_robot.yaml"]
+        return NextStep("make the file of this base, and identify again with --robot-file:", shlex.join(command))
     if not robot:  # nothing to drive
         arm = f"{Path(result_file).parent / 'robot.yaml'} is the arm with these values, for --robot-file"
         return NextStep(arm if len(values) > 1 else "move each joint in both directions, at several speeds", "")
@@ -289,13 +287,19 @@ def _warnings(result: Result) -> list[str]:
 
 def _step_lines(following: NextStep, width: int) -> list[str]:
     """The next step; a command that is too long for a line is continued as a shell reads it."""
-    lines, line = ([], "next:") if following.at_once else (wrapped(f"next: {following.words}", width), " ")
-    for word in _WORD.findall(printable(following.command)):
+    lines, first = ([], "next:") if following.at_once else (wrapped(f"next: {following.words}", width), " ")
+    return [*lines, *command_lines(following.command, width, first)] if following.command else lines
+
+
+def command_lines(command: str, width: int, first: str = " ") -> list[str]:
+    """A command in lines of at most `width` characters, which a shell reads as one; behind the word `first`."""
+    lines, line = list[str](), first
+    for word in _WORD.findall(printable(command)):
         if len(line) + len(word) + 3 > width and line.strip():
             lines.append(f"{line} \\")
             line = "   "
         line += f" {word}"
-    return [*lines, line] if following.command else lines
+    return [*lines, line]
 
 
 def _lines(said: Answer, wrap: Callable[[str], list[str]], width: int, most: int, more: str) -> list[str]:

@@ -22,7 +22,6 @@ from youbot_dynamics.identification.reading._opened import (
     times_of,
 )
 from youbot_dynamics.identification.reading._quality import excess_of_angles, look_at
-from youbot_dynamics.identification.reading._whose import UNNAMED
 
 __all__ = [
     "ONE_WAY",
@@ -30,7 +29,6 @@ __all__ = [
     "Options",
     "ROLES",
     "Source",
-    "UNNAMED",
     "clocks_apart",
     "columns_of",
     "efforts_of",

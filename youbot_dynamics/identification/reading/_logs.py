@@ -12,11 +12,10 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.identification.reading._whose import UNNAMED
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.recording.text_columns import SUFFIXES, Columns, described_columns, propose_columns
 from youbot_dynamics.recording.text_log import AXES, JOINT_ROLES, TextLog, read_text_log
-from youbot_dynamics.robot import Robot, unnamed_robot
+from youbot_dynamics.robot import UNNAMED, Robot, unnamed_robot
 
 _BAG_FILES = (".mcap", ".db3", ".bag")
 _NAMELESS = "youbot"  # robot that is assumed where no file names one
@@ -78,8 +77,8 @@ def read_log(path: Path, columns: Columns, robot: Robot) -> TextLog:
     efforts = dict(log.joints.get("effort", {}))
     for name, current in log.joints.get("current", {}).items():
         if name not in efforts:
-            remedy = "put torque constant times gear ratio, the torque at the joint for each ampere [N m/A], in place of "
-            remedy += f"K (_ skips a column): --columns '{columns.as_efforts}'"
+            remedy = "put torque constant times gear ratio, the torque at the joint for each ampere [N m/A], "
+            remedy += f"in place of K (_ skips a column): --columns '{columns.as_efforts}'"
             efforts[name] = read_only(_torque_of_ampere(name, path, robot, remedy) * current)
     return replace(log, joints=MappingProxyType({**log.joints, "effort": efforts})) if efforts else log
 

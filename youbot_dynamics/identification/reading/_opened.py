@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean, listed
 from youbot_dynamics.identification.reading._logs import columns_of, read_log
-from youbot_dynamics.identification.reading._whose import of_known_joints
+from youbot_dynamics.identification.reading._whose import unnamed
 from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording
 from youbot_dynamics.recording.message_types import (
     IMU,
@@ -119,6 +119,8 @@ _NOT_MEANT = {
 _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
 # Types that a chosen topic of a role may have, where they are more than those of a topic that is found.
+# Only youbot identify and replay read topics of other names.
+_RECORD = "record it; youbot identify takes another name with --topic {}=NAME, and another robot with --robot-file"
 _CHOSEN = {"odom": (ODOMETRY, TWIST_STAMPED, TWIST), "ground_truth": (*POSE_TYPES, TRANSFORMS)}
 
 
@@ -242,7 +244,10 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
     for name in candidates:
         if name.rsplit("/", 1)[-1] != "wheel_commands" and _names(recording, name, joints):
             return name
-    remedy = "record it, name another one with --topic wheel_states=NAME, or this robot with --robot-file"
+    if not candidates:
+        remedy = "without it `youbot identify --only body` finds delays and gains, from cmd_vel with odom or poses"
+        raise _no_states(recording, (), (), "joint_states of the wheels", remedy)
+    remedy = _RECORD.format("wheel_states")
     raise _no_states(recording, joints, candidates, "a topic driver/joint_states", remedy)
 
 
@@ -271,14 +276,13 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
     if candidates:
         return candidates[0]
     expected = "a topic driver/joint_states with messages of the arm"
-    remedy = "record it, name another one with --topic arm_states=NAME, or this robot with --robot-file"
-    raise _no_states(recording, joints, readings, expected, remedy)
+    raise _no_states(recording, joints, readings, expected, _RECORD.format("arm_states"))
 
 
 def _no_states(
     recording: Recording, joints: Sequence[str], topics: Sequence[str], expected: str, remedy: str
 ) -> RecordingError:
-    got = f"no states of {', '.join(joints)} ({_topics_text(recording, topics)})"
+    got = f"no states of {', '.join(joints) or 'joints'} ({_topics_text(recording, topics)})"
     return RecordingError(f"{recording.path}", got=got, expected=expected, remedy=remedy)
 
 
@@ -403,7 +407,7 @@ class Opened:
     options: Options  # how the user wants it read
     recording: Recording | None = None  # topics of a bag, or of a text log of a robot; None for channels alone
     log: TextLog | None = None  # the text log, None for a bag
-    unknown: bool = False  # whether it is a bag that tells of its robot neither the name nor a joint
+    unnamed: str = ""  # what to call the robot of a bag that tells neither its name nor a joint
 
     def bag(self) -> Recording:
         """The topics.
@@ -458,5 +462,5 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
         got, expected = f"robot '{opened.robot_id}'", f"robot '{robot.robot_id}'"
         remedy = "name its robot with --robot-file (without it: the default one), or its own with --params-file"
         raise ParameterError(f"recording {path}", got=got, expected=expected, remedy=remedy)
-    known = of_known_joints(recording, robot)
-    return replace(opened, unknown=not (known or opened.robot_id))
+    other = unnamed(recording, robot)
+    return replace(opened, unnamed="" if opened.robot_id else other)
