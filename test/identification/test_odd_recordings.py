@@ -19,6 +19,7 @@ from youbot_dynamics.identification.pipeline import _extraction as extraction
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options, look_at, open_recording
 from youbot_dynamics.identification.signals import recorded_arm
+from youbot_dynamics.identification.thermal.stage import MotorSignals, recorded_motors
 from youbot_dynamics.recording import message_types
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
@@ -323,6 +324,36 @@ def test_currents_of_dynamic_joint_states_are_efforts_by_the_constants_of_the_ro
     unknown = unnamed_robot("unnamed robot", arm, has_base=False)
     with pytest.raises(RecordingError, match="current of arm_joint_2 in .* no torque constant and gear ratio"):
         recorded_arm(recording, unknown, {})
+
+
+def test_voltages_and_temperatures_of_dynamic_joint_states_are_those_of_the_motors(tmp_path: Path) -> None:
+    types, arm = message_types.jazzy_types(), ROBOT.driver.arm_joints
+    interface, made = (
+        types.types[name] for name in ("control_msgs/msg/InterfaceValue", message_types.DYNAMIC_JOINT_STATE)
+    )
+
+    def motors_of(name: str, *named: str, chosen: dict[str, str] | None = None) -> MotorSignals:
+        rows = []
+        for k in range(100):
+            header = types.deserialize_cdr(joint_state_cdr(nanoseconds(1.0 + 0.05 * k), arm), JOINT_STATE).header
+            kinds = ["position", "effort", *named]
+            values = [
+                interface(kinds, np.array([0.01 * k, 0.5, *(10.0 * j + i for i in range(len(named)))]))
+                for j in range(len(arm))
+            ]
+            raw = types.serialize_cdr(made(header, list(arm), values), message_types.DYNAMIC_JOINT_STATE)
+            rows.append((1.0 + 0.05 * k, "/dynamic_joint_states", message_types.DYNAMIC_JOINT_STATE, bytes(raw)))
+        return recorded_motors(open_bag(write_rows(tmp_path / name, rows)), ROBOT, chosen or {})
+
+    every = motors_of("every", "voltage", "motor_temperature", "case_temperature", "temperature")
+    np.testing.assert_allclose(every.electric.voltage, np.tile(10.0 * np.arange(5), (len(every.electric.voltage), 1)))
+    for k, table in enumerate((every.winding, every.housing), 1):
+        np.testing.assert_allclose(table, np.tile(10.0 * np.arange(5) + k, (len(table), 1)))
+    with pytest.raises(RecordingError, match="plain temperature .* needs --topic motor_temperature=NAME"):
+        motors_of("plain", "temperature")
+    told = motors_of("told", "temperature", chosen={"housing_temperature": "/dynamic_joint_states"})
+    assert told.winding is None and told.electric is None
+    np.testing.assert_allclose(told.housing[1], 10.0 * np.arange(5))
 
 
 class LateStamps(BasePlant):

@@ -89,12 +89,12 @@ def efforts_of(states: JointSeries, path: Path, robot: Robot) -> Vector:
     Raises:
         RecordingError: currents of a motor of which nothing is known.
     """
-    if states.current is None:
+    if (current := states.interfaces.get("current")) is None:
         return states.effort
     effort = states.effort.copy()
-    only = np.isfinite(states.current).any(axis=0) & ~np.isfinite(effort).any(axis=0)
+    only = np.isfinite(current).any(axis=0) & ~np.isfinite(effort).any(axis=0)
     for k in np.flatnonzero(only):
-        effort[:, k] = _torque_of_ampere(states.names[k], path, robot) * states.current[:, k]
+        effort[:, k] = _torque_of_ampere(states.names[k], path, robot) * current[:, k]
     return effort
 
 

@@ -17,6 +17,7 @@ from youbot_dynamics.identification.reading._logs import columns_of, read_log
 from youbot_dynamics.identification.reading._whose import unnamed
 from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording
 from youbot_dynamics.recording.message_types import (
+    DYNAMIC_JOINT_STATE,
     IMU,
     JOINT_STATE,
     JOINT_TYPES,
@@ -109,6 +110,7 @@ ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "housing_temperature": (("arm_1/housing_temperature",), (JOINT_STATE,)),
 }
 
+_OF_MOTORS = {"motor_voltage": "voltage", "motor_temperature": "winding", "housing_temperature": "housing"}
 # Topics with the ending of a standard name but another role.
 _NOT_MEANT = {
     "cmd_vel": ("driver/cmd_vel", "trajectory_tracker/cmd_vel"),
@@ -298,6 +300,33 @@ def _with_joints(recording: Recording, topic: str) -> str:
     """A topic with the joints that it names, the first eight of many."""
     joints = sorted({name for names in recording.joint_names(topic) for name in names})
     return f"{topic} with {listed(joints)}" if joints else topic
+
+
+def motor_readings(
+    recording: Recording, role: str, joints: tuple[str, ...], chosen: Mapping[str, str]
+) -> tuple[str, Vector, Vector] | None:
+    """Topic, times (m,) [s] and values (m, n) of motors: `motor_voltage`, `motor_temperature` or `housing_temperature`.
+
+    Without a topic of the role they are those of a DynamicJointState; None without any. A temperature of which its name
+    does not tell the part is read only if it is `chosen`, as role -> topic.
+
+    Raises:
+        RecordingError: as `find_topic`.
+    """
+    topic = find_topic(recording, role, chosen)
+    topics = [topic] if topic else _topics(recording, (DYNAMIC_JOINT_STATE,))
+    for name in topics:
+        if not topic and not _names(recording, name, joints):
+            continue
+        states = recording.joint_states(name, joints)
+        values = states.effort
+        if recording.topics[name].type == DYNAMIC_JOINT_STATE:
+            interfaces = (_OF_MOTORS[role], *(["temperature"] if topic and role != "motor_voltage" else []))
+            tables = (states.interfaces.get(interface, values[:0]) for interface in interfaces)
+            values = next((table for table in tables if np.any(np.isfinite(table))), values[:0])
+        if len(values):
+            return name, times_of(states), values
+    return None
 
 
 def recorded_joints(recording: Recording, topic: str, joints: tuple[str, ...]) -> tuple[str, ...]:
