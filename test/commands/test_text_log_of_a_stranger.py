@@ -98,6 +98,25 @@ def test_one_joint_in_the_units_of_its_header(tmp_path: Path, capsys, in_degrees
     assert not (tmp_path / "found" / "robot.yaml").exists()
 
 
+def test_the_weight_that_a_joint_lifts_depends_on_those_that_move_with_it(tmp_path: Path, capsys) -> None:
+    """Two links in a vertical plane: each alone would have half as much friction again."""
+    time = np.arange(0.0, 60.0, PERIOD)
+    q1, q2 = 1.1 * path_of(time) + 0.6, 1.2 * path_of(time[::-1], 1) - 0.9
+    (v1, v2), s2, c2 = (np.gradient(q, time) for q in (q1, q2)), np.sin(q2), np.cos(q2)
+    a1, a2, weight = np.gradient(v1, time), np.gradient(v2, time), 3.0 * np.cos(q1 + q2)
+    torques = (
+        (0.5 + 0.16 * c2) * a1 + (0.04 + 0.08 * c2) * a2 - 0.08 * s2 * (2.0 * v1 + v2) * v2 + 9.0 * np.cos(q1) + weight,
+        (0.04 + 0.08 * c2) * a1 + 0.04 * a2 + 0.08 * s2 * v1**2 + weight,
+    )
+    columns = {"t": time, "q1": q1, "q2": q2}
+    for k, (torque, speed) in enumerate(zip(torques, (v1, v2), strict=True)):
+        coulomb, viscous, *_ = JOINTS[k]
+        noise = 0.02 * np.random.default_rng(k).standard_normal(len(time))
+        columns[f"tau{k + 1}"] = torque + coulomb * np.tanh(speed / 0.002) + viscous * speed + noise
+    found, _ = identified(write(tmp_path / "log.csv", columns), capsys)
+    check_friction(found, 2)
+
+
 @pytest.mark.parametrize(("head", "milli"), [("{}_current", ""), ("{}_i [mA]", "/1000"), ("i{}", "")])
 def test_three_joints_and_their_currents(head: str, milli: str, tmp_path: Path, capsys) -> None:
     time = np.arange(0.0, 60.0, PERIOD)

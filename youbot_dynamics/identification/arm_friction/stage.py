@@ -134,8 +134,8 @@ def _single(robot: Robot) -> str:
     names = {f"joint_{k}": name for k, name in enumerate(robot.driver.arm_joints, 1)}
     joints = "".join(f"{number} is {name}; " for number, name in names.items() if name not in ("joint", number))
     return (
-        f"{joints}without a robot file with a URDF, each has an inertia and a weight of its own: its friction holds "
-        "while the joints behind it stand still, or weigh little"
+        f"{joints}without a robot file with a URDF, each has an inertia and a weight of its own, which depends on the "
+        "angles of others where the efforts show it; with a URDF the intervals are narrower"
     )
 
 
