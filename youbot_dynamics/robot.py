@@ -45,6 +45,7 @@ _OF_WHEELS = ("wheel", "half_", "drive_", "track", "position_", "velocity_", "co
 BASE_FACTS = (f"{PREFIX}.base.", *(f"{PREFIX}.driver.{name}" for name in _OF_WHEELS))  # those of a base
 _ROOT, _TIP = f"{PREFIX}.arm.root_link", f"{PREFIX}.arm.tip_link"
 _ROTOR = "motor.rotor_inertia"
+_UNKNOWN_AT_ZERO = (_ROTOR, "driver.wheel_torque_constant")
 _ID, _YOUBOT = f"{PREFIX}.robot_id", "youbot"
 _HAS_ARM, _HAS_BASE = f"{PREFIX}.has_arm", f"{PREFIX}.has_base"
 # Geometry of the base and of its driver alike: where a robot file gives one of both, it is the other's default.
@@ -108,6 +109,12 @@ class Driver:
         "Hz",
         (1.0, 1000.0),
         source="a2s-institute/youbot_driver_ros_interface@4c6795f, parameter youBotDriverCycleFrequencyInHz",
+    )
+    wheel_torque_constant: float = fact(
+        "Torque at a wheel for each ampere that the driver reports of its motor; 0 for unknown.",
+        "N m/A",
+        (0.0, 100.0),
+        source="a2s-institute/youbot_driver_ros_interface@4c6795f: reports no currents of wheels",
     )
     wheel_speed_limit: float = fact(
         "Wheel speed to which each motor controller limits its own wheel.",
@@ -475,7 +482,7 @@ def assumptions(
     texts = [
         f"{name.removeprefix(f'{PREFIX}.')} {_shown(value)}"
         for name, value in values.items()
-        if not (name.startswith(unasked) or name in identified or is_unknown(value) or name.endswith(_ROTOR))
+        if not (name.startswith(unasked) or name in identified or is_unknown(value) or name.endswith(_UNKNOWN_AT_ZERO))
     ]
     more = f"; and {len(texts) - most} more, which youbot identify lists with --verbose" if len(texts) > most else ""
     told = [f"assumed, since {robot_file} does not say: {'; '.join(texts[:most])}{more}"] if texts else []

@@ -14,7 +14,7 @@ from stage_bags import JOINT_STATE, ROBOT, WHEELS, Row, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification import comparison
-from youbot_dynamics.identification.base_friction._signals import wheel_signals
+from youbot_dynamics.identification.base_friction._signals import recorded_wheel_signals, wheel_signals
 from youbot_dynamics.identification.pipeline import _extraction as extraction
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options, look_at, open_recording
@@ -324,6 +324,26 @@ def test_currents_of_dynamic_joint_states_are_efforts_by_the_constants_of_the_ro
     unknown = unnamed_robot("unnamed robot", arm, has_base=False)
     with pytest.raises(RecordingError, match="current of arm_joint_2 in .* no torque constant and gear ratio"):
         recorded_arm(recording, unknown, {})
+
+
+@pytest.mark.parametrize("constant", [0.0, 2.5])
+def test_currents_of_wheels_are_efforts_by_the_torque_of_an_ampere(constant: float, tmp_path: Path) -> None:
+    types, kind = message_types.jazzy_types(), message_types.DYNAMIC_JOINT_STATE
+    interface, made = types.types["control_msgs/msg/InterfaceValue"], types.types[kind]
+    rows = []
+    for k in range(200):
+        header = types.deserialize_cdr(joint_state_cdr(nanoseconds(1.0 + 0.02 * k), WHEELS), JOINT_STATE).header
+        values = [interface(["position", "current"], np.array([0.05 * k, 0.1 * j + 0.01 * k])) for j in range(4)]
+        raw = types.serialize_cdr(made(header, list(WHEELS), values), kind)
+        rows.append((1.0 + 0.02 * k, "/dynamic_joint_states", kind, bytes(raw)))
+    driver = dataclasses.replace(ROBOT.driver, wheel_torque_constant=constant)
+    robot, bag = dataclasses.replace(ROBOT, driver=driver), open_bag(write_rows(tmp_path / "bag", rows))
+    torques = recorded_wheel_signals(bag, robot, {}, np.zeros(3)).torques
+    assert (torques is None) == (constant == 0.0)
+    if torques is not None:
+        expected = 2.5 * (0.1 * np.arange(4) + 0.01 * 100) * ROBOT.driver.velocity_sign
+        middle = int(np.argmin(np.abs(torques[:, 0] * ROBOT.driver.velocity_sign[0] - 2.5)))
+        np.testing.assert_allclose(torques[middle], expected, atol=0.03)
 
 
 def test_voltages_and_temperatures_of_dynamic_joint_states_are_those_of_the_motors(tmp_path: Path) -> None:

@@ -103,6 +103,8 @@ def _torque_of_ampere(name: str, path: Path, robot: Robot, remedy: str = "add th
     motors = dict(zip(robot.driver.arm_joints, robot.arm.joints, strict=False))
     motor = motors[name].motor if name in motors else None
     torque = motor.torque_constant * motor.gear_ratio if motor else math.nan
+    if name in robot.driver.wheel_joints:
+        torque = robot.driver.wheel_torque_constant or math.nan
     if not math.isfinite(torque):
         got, expected = "no torque constant and gear ratio of its motor", "both in a robot file, or efforts"
         raise RecordingError(f"current of {name} in {path}", got=got, expected=expected, remedy=remedy)
