@@ -29,7 +29,7 @@ def start_first(robot: Robot) -> str:
     files = ("robot_file", "params_file", "namespace")
     for name in files:
         parser.add_argument(f"--{name.replace('_', '-')}")
-    given = {name: value for name, value in vars(parser.parse_known_args()[0]).items() if value}
+    given = {name: value for name, value in vars(parser.parse_known_args(sys.orig_argv)[0]).items() if value}
     command = shlex.join(["youbot", "bringup", *option_words(robot="mock", **given)])
     real = command.replace(" mock", " real", 1)
     other = "" if given or robot.is_youbot else ", with the --robot-file of this robot"
