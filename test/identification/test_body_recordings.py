@@ -96,7 +96,7 @@ def test_wheels_of_other_names_are_listed(tmp_path):
     with pytest.raises(RecordingError) as caught:
         identify([write_rows(tmp_path / "bag", rows)], ROBOT, Options(), only=("calibration",))
     assert f"JointState topics: /wheel_states with {', '.join(names)})" in str(caught.value)
-    assert "--topic wheel_states=NAME, or this robot with --robot-file" in str(caught.value)
+    assert "--topic wheel_states=NAME, and another robot with --robot-file" in str(caught.value)
 
 
 def test_speeds_of_the_base_in_a_text_log_give_the_delay_of_its_path(tmp_path):

@@ -193,7 +193,8 @@ def _only(recording: Recording, what: str, topics: Sequence[str], role: str) -> 
     """The only topic for a role; a RecordingError if there are several robots in one bag."""
     if len(topics) == 1:
         return topics[0]
-    got, remedy = f"several topics {what}: {', '.join(topics)}", f"choose with --topic {role}={topics[0]}"
+    got = f"several topics {what}: {', '.join(topics)}"
+    remedy = f"youbot identify chooses with --topic {role}={topics[0]}"
     raise RecordingError(f"{recording.path}", got=got, expected="one robot", remedy=remedy)
 
 
