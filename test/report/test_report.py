@@ -345,6 +345,17 @@ def test_where_nothing_was_identified_the_next_step_is_a_drive_that_moves_every_
     assert opening(arm, (), "result.yaml")["following"].command == "youbot play arm_excitation"
 
 
+def test_where_no_axis_moves_as_commanded_the_next_step_is_to_see_which_wheel_is_where() -> None:
+    reasons = (Reason(Kind.UNEXPLAINED, "the command explains only 1 %"), Reason(Kind.NOT_MEASURED, "never commanded"))
+    source, steps = Source("my drive", "", "", "", "", ""), []
+    for second in reasons:
+        kinds = zip(("x", "y"), (reasons[0], second), strict=True)
+        found = tuple(delay(axis, NAN, NAN, reason, gain=NAN) for axis, reason in kinds)
+        steps.append(next_step(replace(result((StageResult("delay", found),)), sources=(source,)), "found/result.yaml"))
+    assert steps[0].command == "youbot new-robot --bag 'my drive' --out checked.yaml"
+    assert steps[1].command == "youbot play excitation"
+
+
 @pytest.mark.parametrize("identified", [False, True])
 def test_the_next_step_with_an_unnamed_arm_is_its_urdf(identified: bool) -> None:
     found = DELAYS[:1] if identified else ()

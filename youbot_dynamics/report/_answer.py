@@ -209,8 +209,8 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
         words = "to drive with these values, make the file of this base with youbot new-robot, from a drive with "
         return NextStep(f"{words}joint_states of its wheels, and identify again with --robot-file", "")
     if result.robot_id == UNNAMED[2]:
-        command = ["youbot", "new-robot", "--bag", result.sources[0].path, "--out", "my_robot.yaml"]
-        return NextStep("make the file of this base, and identify again with --robot-file:", shlex.join(command))
+        words = "make the file of this base, and identify again with --robot-file:"
+        return NextStep(words, _new_robot(result, "my_robot.yaml"))
     if not robot:  # nothing to drive
         arm = f"{Path(result_file).parent / 'robot.yaml'} is the arm with these values, for --robot-file"
         return NextStep(arm if len(values) > 1 else "move each joint in both directions, at several speeds", "")
@@ -229,6 +229,9 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
             words += f"; {listed(lacking)}, whose delay is unknown, will use the mean of the others or a configured one"
             return NextStep(f"{words}:", command)
         return NextStep(f"{words}:", command, at_once=not efforts)
+    if result.sources and delays and all(_is(finding, Kind.UNEXPLAINED) for finding in delays):
+        words = "no axis moves as it was commanded; see which wheel is where and how it turns, by this drive:"
+        return NextStep(words, _new_robot(result, "checked.yaml"))
     if result.requested and {"arm_friction", "thermal"}.issuperset(result.requested):
         words = "move the arm with this command, with youbot record in a second terminal:"
         return NextStep(words, " ".join(["youbot play arm_excitation", *of_robot]))
@@ -236,10 +239,19 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
     return NextStep(words, " ".join(["youbot play excitation", *of_robot]))
 
 
+def _new_robot(result: Result, out: str) -> str:
+    """Command that makes a robot file of the first recording."""
+    return shlex.join(["youbot", "new-robot", "--bag", result.sources[0].path, "--out", out])
+
+
+def _is(finding: Finding, kind: Kind) -> bool:
+    """Whether a finding is refused for a kind of reason."""
+    return finding.estimate.reason is not None and finding.estimate.reason.kind is kind
+
+
 def _contradicts(result: Result, *stages: str) -> bool:
     """Whether signals of some stages contradict each other or the robot."""
-    reasons = (finding.estimate.reason for stage in stages for finding in result.of_stage(stage))
-    return any(reason is not None and reason.kind is Kind.WRONG_SIGNALS for reason in reasons)
+    return any(_is(finding, Kind.WRONG_SIGNALS) for stage in stages for finding in result.of_stage(stage))
 
 
 _MOST_LINES, _WIDTH = 12, 80  # of a short answer: lines of so many characters
