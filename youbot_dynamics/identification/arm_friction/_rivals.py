@@ -19,6 +19,7 @@ from youbot_dynamics.identification.arm_friction._fit import (
     with_stribeck,
 )
 from youbot_dynamics.identification.arm_friction._rows import (
+    MOST_COUPLED,
     PARTS,
     ArmEquations,
     ArmFrictionModel,
@@ -89,9 +90,10 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
 
 def _coupled(recordings: Sequence[ArmSignals], equations: ArmEquations) -> ArmEquations:
     """The equations, of joints without a tree with their effect on each other if the torques show it."""
-    if equations.model.tree is not None or not equations.model.weighed or len(equations.rows) < 2:
+    model = equations.model
+    if model.tree is not None or not model.weighed or not 1 < len(model.joint_names) <= MOST_COUPLED:
         return equations
-    other = arm_equations(recordings, replace(equations.model, coupled=True))
+    other = arm_equations(recordings, replace(model, coupled=True))
     shown = np.any(other.unexplained() < _COUPLED * equations.unexplained())
     return other if shown else equations
 

@@ -71,7 +71,7 @@ PARTS = ("coulomb", "viscous", "stribeck", "offset", "bend")
 _NODES, _NODE_WEIGHTS = roots_gegenbauer(5, 2.5)
 
 
-_MOST_SUMMED = 3  # joints whose angles are summed up in a column
+MOST_COUPLED = 3  # joints: the weight of more has more columns than a minute of readings determines
 # Units of joints that slide by those of joints that turn
 _OF_SLIDING = {"N m": "N", "N m s/rad": "N s/m", "N m/rad": "N/m"}
 
@@ -476,12 +476,12 @@ def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
 def _common_columns(window: ArmWindows) -> list[Vector]:
     """Columns (k,) of what joints do to each other: weight at sums of angles, and accelerations.
 
-    The weight that a joint of a tree lifts is a sum of sines and cosines of sums and differences of angles: of all
-    subsets of the joints, here of three at most, and of two where there are more than three joints.
+    The weight that a joint of a tree lifts is a sum of sines and cosines of sums and differences of the angles of all
+    subsets of its joints.
     """
     angles, count = window.position.T, window.position.shape[1]
     columns = list(window.acceleration.T)
-    for size in range(1, (_MOST_SUMMED if count <= _MOST_SUMMED else 2) + 1):
+    for size in range(1, count + 1):
         for chosen in combinations(range(count), size):
             for signs in product((1.0, -1.0), repeat=size - 1):
                 total = np.array([1.0, *signs]) @ angles[list(chosen)]
