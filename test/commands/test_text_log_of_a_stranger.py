@@ -78,7 +78,7 @@ def check_friction(found: dict[str, dict], joints: int) -> None:
 
 def check_no_youbot(said: str) -> None:
     """Nothing speaks of a youBot but the names of program and package."""
-    said = re.sub(r"youbot_dynamics|\byoubot (identify|play|record|warm-up)\b", "", said)
+    said = re.sub(r"youbot_dynamics|\byoubot\s+(identify|new-robot|play|record|warm-up)\b", "", said)
     assert "youbot" not in said.lower()
     assert "wheel_joint" not in said and "arm_joint" not in said
 
