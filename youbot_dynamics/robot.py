@@ -33,13 +33,13 @@ from youbot_dynamics.robot_base import (
 
 ResultFiles: TypeAlias = Path | str | tuple[Path | str, ...] | None
 PREFIX = "robot"
-# Robots of recordings that name none and have no joint of the youBot: a base, a text log's joints, a base with joints
-UNNAMED = ("unnamed base", "unnamed robot", "unnamed base with joints")
+UNNAMED = ("unnamed base", "unnamed robot", "unnamed base with joints")  # of recordings: the second of a text log
 _ROLLERS, _LATERAL_FACTOR = f"{PREFIX}.base.geometry.rollers", f"{PREFIX}.base.geometry.lateral_factor"
 _WHEEL_JOINTS = f"{PREFIX}.driver.wheel_joints"
 _ARM_JOINTS, _JOINT, _URDF = f"{PREFIX}.driver.arm_joints", f"{PREFIX}.arm.joint", f"{PREFIX}.arm.urdf"
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _WRAPPER = "a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp"
+_READINGS = f"{_WRAPPER} computeOODLSensorReadings"
 ARM_FACTS = (f"{PREFIX}.arm.", f"{PREFIX}.driver.arm_", f"{PREFIX}.driver.motor_")  # begin the names of an arm's facts
 _OF_WHEELS = ("wheel", "half_", "drive_", "track", "position_", "velocity_", "command_", "array_", "stamped_")
 BASE_FACTS = (f"{PREFIX}.base.", *(f"{PREFIX}.driver.{name}" for name in _OF_WHEELS))  # those of a base
@@ -73,16 +73,10 @@ class Driver:
     track: float = track_fact()
     wheelbase: float = wheelbase_fact()
     position_sign: tuple[float, ...] = fact(
-        "Sign of the wheel positions: the wrapper inverts FL and BL.",
-        "1",
-        (-1.0, 1.0),
-        source=f"{_WRAPPER} computeOODLSensorReadings",
+        "Sign of the wheel positions: the wrapper inverts FL and BL.", "1", (-1.0, 1.0), source=_READINGS
     )
     velocity_sign: tuple[float, ...] = fact(
-        "Sign of the wheel velocities: the wrapper does not invert them.",
-        "1",
-        (-1.0, 1.0),
-        source=f"{_WRAPPER} computeOODLSensorReadings",
+        "Sign of the wheel velocities: the wrapper does not invert them.", "1", (-1.0, 1.0), source=_READINGS
     )
     command_sign: tuple[float, ...] = fact(
         "Sign of the wheel speed commands that the driver expects (see docs/source_systems/deviations.md, D-003-1).",
@@ -111,10 +105,7 @@ class Driver:
         source="a2s-institute/youbot_driver_ros_interface@4c6795f, parameter youBotDriverCycleFrequencyInHz",
     )
     wheel_torque_constant: float = fact(
-        "Torque at a wheel for each ampere that the driver reports of its motor; 0 for unknown.",
-        "N m/A",
-        (0.0, 100.0),
-        source="a2s-institute/youbot_driver_ros_interface@4c6795f: reports no currents of wheels",
+        "Torque at a wheel for each ampere of its motor; 0 for unknown.", "N m/A", (0.0, 100.0), source=_WRAPPER
     )
     wheel_speed_limit: float = fact(
         "Wheel speed to which each motor controller limits its own wheel.",

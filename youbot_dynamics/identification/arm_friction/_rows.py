@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.identification.arm_friction._regressors import (
     UNKNOWN_ROTOR,
     BaseParameters,
+    common_columns,
     felt_parameters,
     inertial_parameters,
     regressor,
@@ -323,11 +323,9 @@ class ArmEquations:
 
     def unexplained(self) -> Vector:
         """Torque (k,) of each joint that its own columns leave open, RMS [N m]."""
-        left = [
-            rms(_unexplained(np.column_stack([row.bodies(), row.friction()]), row.torque - row.known, 1e-6))
-            for row in self.rows
-        ]
-        return np.array(left)
+        tables = (np.column_stack([row.bodies(), row.friction()]) for row in self.rows)
+        targets = (row.torque - row.known for row in self.rows)
+        return np.array([rms(_unexplained(*pair, 1e-6)) for pair in zip(tables, targets, strict=True)])
 
     def _of_joint(self, k: int, columns: Vector) -> Vector:
         """Columns (r, c) of the k-th joint among those (r, c k) of all joints, which are 0."""
@@ -467,26 +465,10 @@ def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
     own = np.stack([*parts, np.zeros_like(window.position)], axis=2)
     if not model.coupled:
         return own
-    common, count = np.column_stack(_common_columns(window)), own.shape[1]
+    common, count = np.column_stack(common_columns(window.position.T, window.acceleration.T)), own.shape[1]
     places = [(j, count + 2 * j, count + 2 * j + 1) for j in range(count)]  # of what each has of its own
     shared = np.stack([np.delete(common, place, axis=1) for place in places], axis=1)
     return np.concatenate([own[:, :, :-1], shared, own[:, :, -1:]], axis=2)
-
-
-def _common_columns(window: ArmWindows) -> list[Vector]:
-    """Columns (k,) of what joints do to each other: weight at sums of angles, and accelerations.
-
-    The weight that a joint of a tree lifts is a sum of sines and cosines of sums and differences of the angles of all
-    subsets of its joints.
-    """
-    angles, count = window.position.T, window.position.shape[1]
-    columns = list(window.acceleration.T)
-    for size in range(1, count + 1):
-        for chosen in combinations(range(count), size):
-            for signs in product((1.0, -1.0), repeat=size - 1):
-                total = np.array([1.0, *signs]) @ angles[list(chosen)]
-                columns += [np.sin(total), np.cos(total)]
-    return columns
 
 
 def _with_bodies(equations: ArmEquations) -> ArmEquations:
