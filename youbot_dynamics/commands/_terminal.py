@@ -15,11 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from youbot_dynamics.bringup_plan import option_words
-from youbot_dynamics.errors import OutputError, printable, wrapped
+from youbot_dynamics.errors import OutputError, command_lines, printable, wrapped
 from youbot_dynamics.files import place_to_write
 from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.stages import STAGES
-from youbot_dynamics.report import Rows, command_lines, told, verdict_tables
+from youbot_dynamics.report import Rows, told, verdict_tables
 from youbot_dynamics.resources import short_path
 
 CONSOLE = Console(stderr=True)

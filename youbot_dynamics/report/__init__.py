@@ -4,7 +4,7 @@ Python modules choose the content, `templates/` hold the layout, `assets/` style
 colours.
 """
 
-from youbot_dynamics.report._answer import command_lines, told, verdict_tables
+from youbot_dynamics.report._answer import told, verdict_tables
 from youbot_dynamics.report._changes import changes_page, changes_shown
 from youbot_dynamics.report._identification import reveal, write_outputs
 from youbot_dynamics.report._replay import JOINT_COLUMNS, joint_cells, replay_page
@@ -15,7 +15,6 @@ __all__ = [
     "Rows",
     "changes_page",
     "changes_shown",
-    "command_lines",
     "joint_cells",
     "replay_page",
     "reveal",

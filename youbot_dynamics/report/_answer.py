@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 import textwrap
@@ -15,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from youbot_dynamics.errors import printable, wrapped
+from youbot_dynamics.errors import command_lines, printable, wrapped
 from youbot_dynamics.identification.delay.stage import EFFECTIVE
 from youbot_dynamics.identification.finding import Finding, asked
 from youbot_dynamics.identification.least_squares import Kind, Reason
@@ -256,7 +255,6 @@ def _contradicts(result: Result, *stages: str) -> bool:
 
 _MOST_LINES, _WIDTH = 12, 80  # of a short answer: lines of so many characters
 _MOST_WARNINGS, _FEW_WARNINGS, _INDENT = 3, 2, 2  # warnings; those of two lines, of which the second is indented
-_WORD = re.compile(r"(?:--\S+ )?(?:'[^']*'|[^\s'])+")  # of a command: an option and its value stay together
 
 
 def told(result: Result, width: int, result_file: str = "", robot: str = "", verbose: bool = False) -> list[str]:
@@ -301,17 +299,6 @@ def _step_lines(following: NextStep, width: int) -> list[str]:
     """The next step; a command that is too long for a line is continued as a shell reads it."""
     lines, first = ([], "next:") if following.at_once else (wrapped(f"next: {following.words}", width), " ")
     return [*lines, *command_lines(following.command, width, first)] if following.command else lines
-
-
-def command_lines(command: str, width: int, first: str = " ") -> list[str]:
-    """A command in lines of at most `width` characters, which a shell reads as one; behind the word `first`."""
-    lines, line = list[str](), first
-    for word in _WORD.findall(printable(command)):
-        if len(line) + len(word) + 3 > width and line.strip():
-            lines.append(f"{line} \\")
-            line = "   "
-        line += f" {word}"
-    return [*lines, line]
 
 
 def _lines(said: Answer, wrap: Callable[[str], list[str]], width: int, most: int, more: str) -> list[str]:
