@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 import sysconfig
 import textwrap
@@ -12,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 _LONGEST = 2000  # characters of each part of an error
+_WORD = re.compile(r"(?:--\S+ )?(?:'[^']*'|[^\s'])+")  # of a command: an option and its value stay together
 
 
 def printable(text: str) -> str:
@@ -25,6 +27,17 @@ def wrapped(text: str, width: int) -> list[str]:
     """A text in lines that are broken between words."""
     options = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
     return textwrap.wrap(printable(text), width, **options)  # type: ignore[arg-type]
+
+
+def command_lines(command: str, width: int, first: str = " ") -> list[str]:
+    """A command in lines of at most `width` characters, which a shell reads as one; behind the word `first`."""
+    lines, line = list[str](), first
+    for word in _WORD.findall(printable(command)):
+        if len(line) + len(word) + 3 > width and line.strip():
+            lines.append(f"{line} \\")
+            line = "   "
+        line += f" {word}"
+    return [*lines, line]
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:

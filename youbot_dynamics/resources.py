@@ -48,9 +48,14 @@ def robot_path(name: str) -> Path | None:
             f"robot file {name}",
             got="no such robot of the package, and no such file here",
             expected=f"one of {', '.join(known)}, or the path of your own file",
-            remedy=did_you_mean(stem, known),
+            remedy=did_you_mean(name, [*_files_beside(path), *known]),
         )
     return _resource_path("config/robots", f"{stem}.yaml")
+
+
+def _files_beside(path: Path) -> list[str]:
+    """Names of the robot files and URDFs in the folder of a path."""
+    return sorted(file.name for file in path.parent.glob("*") if file.suffix in (".yaml", ".yml", ".urdf"))
 
 
 def short_path(file: Path | str | None) -> str:

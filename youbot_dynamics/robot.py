@@ -33,16 +33,19 @@ from youbot_dynamics.robot_base import (
 
 ResultFiles: TypeAlias = Path | str | tuple[Path | str, ...] | None
 PREFIX = "robot"
+UNNAMED = ("unnamed base", "unnamed robot", "unnamed base with joints")  # of recordings: the second of a text log
 _ROLLERS, _LATERAL_FACTOR = f"{PREFIX}.base.geometry.rollers", f"{PREFIX}.base.geometry.lateral_factor"
 _WHEEL_JOINTS = f"{PREFIX}.driver.wheel_joints"
 _ARM_JOINTS, _JOINT, _URDF = f"{PREFIX}.driver.arm_joints", f"{PREFIX}.arm.joint", f"{PREFIX}.arm.urdf"
 _DRIVER = "youbot/youbot_driver@814989d config/youbot-base.cfg"
 _WRAPPER = "a2s-institute/youbot_driver_ros_interface@4c6795f YouBotOODLWrapper.cpp"
+_READINGS = f"{_WRAPPER} computeOODLSensorReadings"
 ARM_FACTS = (f"{PREFIX}.arm.", f"{PREFIX}.driver.arm_", f"{PREFIX}.driver.motor_")  # begin the names of an arm's facts
 _OF_WHEELS = ("wheel", "half_", "drive_", "track", "position_", "velocity_", "command_", "array_", "stamped_")
 BASE_FACTS = (f"{PREFIX}.base.", *(f"{PREFIX}.driver.{name}" for name in _OF_WHEELS))  # those of a base
 _ROOT, _TIP = f"{PREFIX}.arm.root_link", f"{PREFIX}.arm.tip_link"
 _ROTOR = "motor.rotor_inertia"
+_UNKNOWN_AT_ZERO = (_ROTOR, "driver.wheel_torque_constant")
 _ID, _YOUBOT = f"{PREFIX}.robot_id", "youbot"
 _HAS_ARM, _HAS_BASE = f"{PREFIX}.has_arm", f"{PREFIX}.has_base"
 # Geometry of the base and of its driver alike: where a robot file gives one of both, it is the other's default.
@@ -70,16 +73,10 @@ class Driver:
     track: float = track_fact()
     wheelbase: float = wheelbase_fact()
     position_sign: tuple[float, ...] = fact(
-        "Sign of the wheel positions: the wrapper inverts FL and BL.",
-        "1",
-        (-1.0, 1.0),
-        source=f"{_WRAPPER} computeOODLSensorReadings",
+        "Sign of the wheel positions: the wrapper inverts FL and BL.", "1", (-1.0, 1.0), source=_READINGS
     )
     velocity_sign: tuple[float, ...] = fact(
-        "Sign of the wheel velocities: the wrapper does not invert them.",
-        "1",
-        (-1.0, 1.0),
-        source=f"{_WRAPPER} computeOODLSensorReadings",
+        "Sign of the wheel velocities: the wrapper does not invert them.", "1", (-1.0, 1.0), source=_READINGS
     )
     command_sign: tuple[float, ...] = fact(
         "Sign of the wheel speed commands that the driver expects (see docs/source_systems/deviations.md, D-003-1).",
@@ -106,6 +103,9 @@ class Driver:
         "Hz",
         (1.0, 1000.0),
         source="a2s-institute/youbot_driver_ros_interface@4c6795f, parameter youBotDriverCycleFrequencyInHz",
+    )
+    wheel_torque_constant: float = fact(
+        "Torque at a wheel for each ampere of its motor; 0 for unknown.", "N m/A", (0.0, 100.0), source=_WRAPPER
     )
     wheel_speed_limit: float = fact(
         "Wheel speed to which each motor controller limits its own wheel.",
@@ -344,6 +344,8 @@ def _results(paths: Sequence[Path], table: Mapping[str, Parameter], own_id: Valu
         if (result_id := found.pop(_ID, own_id)) != own_id:
             got, expected = f"a result of robot '{result_id}'", f"one of robot '{own_id}'"
             remedy = f"give the file that names robot '{result_id}': --robot-file, or --params-file"
+            if result_id in UNNAMED:
+                remedy = "identify its recording again with the --robot-file of the robot that drove"
             raise ParameterError(f"result file {path}", got=got, expected=expected, remedy=remedy)
         if twice := next((name for name in found if name in result), ""):
             got, remedy = f"{twice} in both", "give each value in one of them, and take it out of the other"
@@ -471,9 +473,9 @@ def assumptions(
     texts = [
         f"{name.removeprefix(f'{PREFIX}.')} {_shown(value)}"
         for name, value in values.items()
-        if not (name.startswith(unasked) or name in identified or is_unknown(value) or name.endswith(_ROTOR))
+        if not (name.startswith(unasked) or name in identified or is_unknown(value) or name.endswith(_UNKNOWN_AT_ZERO))
     ]
-    more = f"; and {len(texts) - most} more: youbot identify --verbose lists them" if len(texts) > most else ""
+    more = f"; and {len(texts) - most} more, which youbot identify lists with --verbose" if len(texts) > most else ""
     told = [f"assumed, since {robot_file} does not say: {'; '.join(texts[:most])}{more}"] if texts else []
     told += [f"unknown until identified or given: {' and '.join(unknown)} of its joints"] if unknown else []
     motors = {f"joint_{k}": joint.motor for k, joint in enumerate(robot.arm.joints, 1)}

@@ -155,3 +155,15 @@ def test_files_of_the_package_are_found():
     assert resources.program_path("combined") == resources.program_path("combined.txt")
     assert resources.urdf_path("youbot.urdf").is_file()
     assert resources.launch_path("bringup.launch.py").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("mine.yml", "mine.yaml"), ("rosbotxl", "rosbot_xl"), ("rosbot_xl.yml", "rosbot_xl"), ("arm.urd", "arm.urdf")],
+)
+def test_a_robot_file_that_is_not_there_may_be_one_beside_it(name: str, meant: str, tmp_path, monkeypatch):
+    for file in ("mine.yaml", "arm.urdf", "other.txt"):
+        (tmp_path / file).touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ResourceError, match=f"did you mean {meant}[?]"):
+        robot_path(name)

@@ -43,6 +43,7 @@ def drive(
     poses: float | None = None,
     skids: float | None = None,
     commands: Mapping[str, str] = MappingProxyType({"/cmd_vel": TWIST_STAMPED}),
+    ordered: tuple[float, ...] = (),
 ) -> Path:
     """Bag of a drive of 12 s at 50 Hz; an arm swings meanwhile.
 
@@ -54,6 +55,7 @@ def drive(
         poses: heading of a tracked body on the base [rad], None for none.
         skids: speed at which a base with four wheels without rollers slides to the side [m/s], None for a mecanum base.
         commands: topics and types of the commands.
+        ordered: signs of commanded speeds of the wheels, empty for a driver that takes twists.
     """
     sent = np.arange(0.0, 12.0, 0.02)
     speeds = np.array(amplitudes) * np.sin(np.array([[1.0], [1.7], [2.3]]) * sent).T
@@ -75,6 +77,9 @@ def drive(
         position, velocity = np.append(angles[k, order], np.sin(0.9 * time)), speeds[k] @ wheels.T
         velocity = np.append(velocity[order], 0.9 * np.cos(0.9 * time))
         rows.append((later, "/joint_states", joint_state_cdr(stamp, names, position, velocity)))
+        if ordered:
+            cdr = joint_state_cdr(nanoseconds(time), MIXED, None, speeds[k] @ wheels.T * ordered)
+            rows.append((time, "/driver/wheel_velocity_command", cdr))
         for topic, kind in commands.items():
             stamped = twist_stamped_cdr(nanoseconds(time), "", speeds[k])
             rows.append((time, topic, kind, stamped if kind == TWIST_STAMPED else twist_cdr(speeds[k])))
@@ -258,6 +263,39 @@ def test_what_is_missing_is_asked_on_a_terminal_until_it_is_understood(tmp_path:
         and "got 60 m, given; expected 0.02 to 0.5 m" in told
         and told.count("wheel radius [m, or such as 97 mm]: ") == 3
     )
+
+
+def test_answers_may_come_from_a_pipe(tmp_path: Path, capsys, monkeypatch) -> None:
+    bag, out = drive(tmp_path, odometry=None, amplitudes=(0.4, 0.0, 0.6)), tmp_path / "mine.yaml"
+    monkeypatch.setattr(sys, "stdin", io.StringIO("motor_3,motor_1\n6 feet\n6 cm\n0.5"))
+    assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
+    geometry, told = yd.load_robot(robot_file=out).base.geometry, capsys.readouterr().err
+    assert (geometry.wheel_radius, geometry.track) == (0.06, 0.5)
+    assert "or such as 97 mm]: 6 cm\n" in told and told.count("not understood") == 1
+    monkeypatch.setattr(sys, "stdin", io.StringIO("motor_3,motor_1\n"))
+    assert exit_code("new-robot", "--bag", bag, "--out", tmp_path / "other.yaml") == 1
+    assert "--wheel-radius: got nothing" in capsys.readouterr().err and not (tmp_path / "other.yaml").exists()
+
+
+@pytest.mark.parametrize("ordered", [(1.0, 1.0, 1.0, 1.0), (1.0, -1.0, 1.0, -1.0), (-1.0, 1.0, 1.0, 1.0)])
+def test_signs_of_commanded_speeds_of_wheels_are_found(ordered: tuple[float, ...], tmp_path: Path, capsys) -> None:
+    bag, out = drive(tmp_path, ordered=ordered), tmp_path / "mine.yaml"
+    assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
+    driver, told = yd.load_robot(robot_file=out).driver, capsys.readouterr().err
+    assert (driver.wheel_joints, driver.position_sign, driver.command_sign) == (MIXED, SIGNS, ordered)
+    assert ("found in /driver/wheel_velocity_command: command_sign" in told) == (min(ordered) < 0.0)
+
+
+def test_the_limit_of_the_joints_of_a_urdf_is_the_largest_speed_of_the_wheels(tmp_path: Path) -> None:
+    limit = '<limit effort="2" velocity="{}"/>'
+    for speed, known in (("7.5", True), ("1e9", False), ("0", False)):
+        text = DIFFERENTIAL.replace('<axis xyz="0 1 0"/>', f'<axis xyz="0 1 0"/>{limit.format(speed)}')
+        (tmp_path / "d.urdf").write_text(text)
+        words = ["--urdf", tmp_path / "d.urdf", "--out", tmp_path / "d.yaml", "--wheel-radius", "0.04", "--overwrite"]
+        assert exit_code("new-robot", *words, "--track", "0.2") == 0
+        robot = yd.load_robot(robot_file=tmp_path / "d.yaml")
+        assert (robot.base.limits.wheel_speed == 7.5) == known
+        assert ("wheel_speed" in (tmp_path / "d.yaml").read_text()) == known
 
 
 def test_ctrl_c_at_a_question_leaves_nothing(tmp_path: Path, monkeypatch) -> None:

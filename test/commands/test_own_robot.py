@@ -51,7 +51,9 @@ def test_a_youbot_with_a_name_of_its_own_keeps_what_it_has(tmp_path: Path) -> No
 def test_what_is_assumed_is_listed_with_its_value_and_only_that(tmp_path: Path) -> None:
     least = write_least(tmp_path)
     text, few = assumptions(least, most=99), assumptions(least)
-    assert few.count(";") == 2 and f"; and {text.count(';') - 1} more: youbot identify --verbose lists them" in few
+    assert (
+        few.count(";") == 2 and f"; and {text.count(';') - 1} more, which youbot identify lists with --verbose" in few
+    )
     assert "homemade.yaml does not say: " in text and "; base.mass 19; " in text and "velocity_sign 1, 1, 1, 1" in text
     assert not any(
         name in text for name in ("wheel_joints", "geometry.wheel_radius", "arm", "dead_time", "drive_angles")
@@ -139,4 +141,4 @@ def test_a_recording_that_names_no_robot_is_one_of_an_unnamed_base(owner: Path) 
     unnamed = owner / "unnamed"
     drive_of(owner / "homemade.yaml", unnamed, named=False)
     found = yd.identify([unnamed], YOUBOT, only=("body",))
-    assert found.result.robot_id == found.robot.robot_id == "unnamed base"
+    assert found.result.robot_id == found.robot.robot_id == "unnamed base with joints"

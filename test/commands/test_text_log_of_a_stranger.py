@@ -78,7 +78,7 @@ def check_friction(found: dict[str, dict], joints: int) -> None:
 
 def check_no_youbot(said: str) -> None:
     """Nothing speaks of a youBot but the names of program and package."""
-    said = re.sub(r"youbot_dynamics|\byoubot (identify|play|record|warm-up)\b", "", said)
+    said = re.sub(r"youbot_dynamics|\byoubot\s+(identify|new-robot|play|record|warm-up)\b", "", said)
     assert "youbot" not in said.lower()
     assert "wheel_joint" not in said and "arm_joint" not in said
 
@@ -98,21 +98,45 @@ def test_one_joint_in_the_units_of_its_header(tmp_path: Path, capsys, in_degrees
     assert not (tmp_path / "found" / "robot.yaml").exists()
 
 
-def test_three_joints_and_their_currents(tmp_path: Path, capsys) -> None:
+def test_the_weight_that_a_joint_lifts_depends_on_those_that_move_with_it(tmp_path: Path, capsys) -> None:
+    """Two links in a vertical plane: each alone would have half as much friction again."""
+    time = np.arange(0.0, 60.0, PERIOD)
+    q1, q2 = 1.1 * path_of(time) + 0.6, 1.2 * path_of(time[::-1], 1) - 0.9
+    (v1, v2), s2, c2 = (np.gradient(q, time) for q in (q1, q2)), np.sin(q2), np.cos(q2)
+    a1, a2, weight = np.gradient(v1, time), np.gradient(v2, time), 3.0 * np.cos(q1 + q2)
+    torques = (
+        (0.5 + 0.16 * c2) * a1 + (0.04 + 0.08 * c2) * a2 - 0.08 * s2 * (2.0 * v1 + v2) * v2 + 9.0 * np.cos(q1) + weight,
+        (0.04 + 0.08 * c2) * a1 + 0.04 * a2 + 0.08 * s2 * v1**2 + weight,
+    )
+    columns = {"t": time, "q1": q1, "q2": q2}
+    for k, (torque, speed) in enumerate(zip(torques, (v1, v2), strict=True)):
+        coulomb, viscous, *_ = JOINTS[k]
+        noise = 0.02 * np.random.default_rng(k).standard_normal(len(time))
+        columns[f"tau{k + 1}"] = torque + coulomb * np.tanh(speed / 0.002) + viscous * speed + noise
+    found, _ = identified(write(tmp_path / "log.csv", columns), capsys)
+    check_friction(found, 2)
+
+
+@pytest.mark.parametrize(("head", "milli"), [("{}_current", ""), ("{}_i [mA]", "/1000"), ("i{}", "")])
+def test_three_joints_and_their_currents(head: str, milli: str, tmp_path: Path, capsys) -> None:
     time = np.arange(0.0, 60.0, PERIOD)
     columns = {"timestamp": 1.79e9 + time}
-    for k in range(3):
+    names = [f"{'joint_' if head == 'i{}' else 'joint'}{k + 1}" for k in range(3)]
+    for k, name in enumerate(names):
         position = path_of(time, k)
-        columns |= {f"joint{k + 1}_pos": position, f"joint{k + 1}_current": torque_of(time, position, k) / AMPERE[k]}
+        current = torque_of(time, position, k) / AMPERE[k] * (1000.0 if milli else 1.0)
+        columns |= {f"{name}_pos": position, head.format(name if len(head) > 3 else k + 1): current}
     log = write(tmp_path / "log.csv", columns)
     assert exit_code("identify", log, "--out", tmp_path / "found") == 1
     said = capsys.readouterr().err
-    assert "effort.joint1:K*Nm" in said and "torque constant times gear ratio" in said
-    described = ",".join(f"position.joint{k + 1},effort.joint{k + 1}:{AMPERE[k]}*Nm" for k in range(3))
-    found, said = identified(log, capsys, "--columns", f"time,{described}")
+    assert "torque constant times gear ratio" in said
+    described = said.rpartition("--columns '")[2].partition("'")[0]  # as the error tells, after the note
+    for name, constant in zip(names, AMPERE, strict=True):
+        described = described.replace(f"effort.{name}:K*Nm{milli}", f"effort.{name}:{constant}*Nm{milli}")
+    found, said = identified(log, capsys, "--columns", described)
     check_friction(found, 3)
     check_no_youbot(said)
-    assert "joint_2 is joint2" in said
+    assert "joint_" in names[0] or "joint_2 is joint2" in said
 
 
 def test_the_constants_of_a_robot_file_convert_currents(tmp_path: Path, capsys) -> None:

@@ -19,7 +19,7 @@ from youbot_dynamics.estimation.driver_check import JointsHeard, OdometryHeard, 
 from youbot_dynamics.resources import config_path, robot_path
 
 SHIPPED = sorted(path.stem for path in config_path("robots/rosbot_xl.yaml").parent.glob("*.yaml"))
-COMMANDS = "bringup|calibrate|check-driver|compare|demo|identify|play|record|replay|try|warm-up|watch"
+COMMANDS = "bringup|calibrate|check-driver|compare|demo|identify|new-robot|play|record|replay|try|warm-up|watch"
 # Programs, nodes and the package; a tag or the end of a line may separate a program from its command.
 OWN_NAMES = re.compile(rf"youbot_dynamics|mock_youbot|\byoubot\s+(?={COMMANDS})")
 

@@ -119,30 +119,13 @@ def test_a_joint_whose_largest_speed_is_zero_is_named(tmp_path, capsys) -> None:
 
 
 YOUBOT = ((1.1, 1.3), (0.8, 1.1), (0.55, 0.9), (0.28, 0.12), (0.17, 0.03))  # as above, of the case files of the youBot
-ECHOED = ",".join(
-    [
-        "time:s,time:ns,_,_,_,_,_,_",
-        *(f"{role}.arm_joint_{k}" for role in ("position", "velocity", "effort") for k in range(1, 6)),
-    ]
-)
 
 
 @pytest.mark.parametrize(
-    ("name", "columns"),
-    [
-        ("nan_rows.csv", ""),
-        ("topic_echo.csv", ECHOED),
-        ("two_messages.mcap", ""),
-        ("dynamic_torque.mcap", ""),
-        ("ros1_in.mcap", ""),
-    ],
+    "name", ["nan_rows.csv", "topic_echo.csv", "two_messages.mcap", "dynamic_torque.mcap", "ros1_in.mcap"]
 )
-def test_the_friction_is_found_however_the_arm_was_recorded(name: str, columns: str) -> None:
-    log = case(name)
-    if log.suffix == ".csv" and not columns:
-        with log.open(encoding="utf-8") as lines:
-            columns = lines.readline().strip()
-    found = identify(log, load_robot(), Options(columns=columns), only=("arm_friction",))
+def test_the_friction_is_found_however_the_arm_was_recorded(name: str) -> None:
+    found = identify(case(name), load_robot(), Options(), only=("arm_friction",))
     for joint, true in enumerate(YOUBOT, 1):
         for estimate, value in zip(estimates(found, joint), true, strict=True):
             assert estimate.identified and estimate.value == pytest.approx(value, rel=0.05)

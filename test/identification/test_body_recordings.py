@@ -74,7 +74,7 @@ def test_what_a_base_without_wheels_refuses_is_shown_as_a_result(tmp_path, chang
     bag = write_rows(tmp_path / "bag", rows_of("/cmd_vel", "/odom", **changes))
     found = identify([bag], ROBOT, Options())
     assert words in found.result["robot.base.delay.effective_x"].estimate.verdict
-    assert "no states of wheel_joint_fl" in found.result.missing["delay"]
+    assert "got no states of joints (no JointState topic" in found.result.missing["delay"]
     assert not any("wheel_joint_fl" in note for note in found.notes)  # once is enough
     assert exit_code("identify", bag, "--out", tmp_path / "found") == 3
 
@@ -96,7 +96,7 @@ def test_wheels_of_other_names_are_listed(tmp_path):
     with pytest.raises(RecordingError) as caught:
         identify([write_rows(tmp_path / "bag", rows)], ROBOT, Options(), only=("calibration",))
     assert f"JointState topics: /wheel_states with {', '.join(names)})" in str(caught.value)
-    assert "--topic wheel_states=NAME, or this robot with --robot-file" in str(caught.value)
+    assert "--topic wheel_states=NAME, and another robot with --robot-file" in str(caught.value)
 
 
 def test_speeds_of_the_base_in_a_text_log_give_the_delay_of_its_path(tmp_path):

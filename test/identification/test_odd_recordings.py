@@ -14,11 +14,12 @@ from stage_bags import JOINT_STATE, ROBOT, WHEELS, Row, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification import comparison
-from youbot_dynamics.identification.base_friction._signals import wheel_signals
+from youbot_dynamics.identification.base_friction._signals import recorded_wheel_signals, wheel_signals
 from youbot_dynamics.identification.pipeline import _extraction as extraction
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options, excess_of_angles, look_at, open_recording
 from youbot_dynamics.identification.signals import recorded_arm
+from youbot_dynamics.identification.thermal.stage import MotorSignals, recorded_motors
 from youbot_dynamics.recording import message_types
 from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
@@ -314,6 +315,56 @@ def test_currents_of_dynamic_joint_states_are_efforts_by_the_constants_of_the_ro
     unknown = unnamed_robot("unnamed robot", arm, has_base=False)
     with pytest.raises(RecordingError, match="current of arm_joint_2 in .* no torque constant and gear ratio"):
         recorded_arm(recording, unknown, {})
+
+
+@pytest.mark.parametrize("constant", [0.0, 2.5])
+def test_currents_of_wheels_are_efforts_by_the_torque_of_an_ampere(constant: float, tmp_path: Path) -> None:
+    types, kind = message_types.jazzy_types(), message_types.DYNAMIC_JOINT_STATE
+    interface, made = types.types["control_msgs/msg/InterfaceValue"], types.types[kind]
+    rows = []
+    for k in range(200):
+        header = types.deserialize_cdr(joint_state_cdr(nanoseconds(1.0 + 0.02 * k), WHEELS), JOINT_STATE).header
+        values = [interface(["position", "current"], np.array([0.05 * k, 0.1 * j + 0.01 * k])) for j in range(4)]
+        raw = types.serialize_cdr(made(header, list(WHEELS), values), kind)
+        rows.append((1.0 + 0.02 * k, "/dynamic_joint_states", kind, bytes(raw)))
+    driver = dataclasses.replace(ROBOT.driver, wheel_torque_constant=constant)
+    robot, bag = dataclasses.replace(ROBOT, driver=driver), open_bag(write_rows(tmp_path / "bag", rows))
+    torques = recorded_wheel_signals(bag, robot, {}, np.zeros(3)).torques
+    assert (torques is None) == (constant == 0.0)
+    if torques is not None:
+        expected = 2.5 * (0.1 * np.arange(4) + 0.01 * 100) * ROBOT.driver.velocity_sign
+        middle = int(np.argmin(np.abs(torques[:, 0] * ROBOT.driver.velocity_sign[0] - 2.5)))
+        np.testing.assert_allclose(torques[middle], expected, atol=0.03)
+
+
+def test_voltages_and_temperatures_of_dynamic_joint_states_are_those_of_the_motors(tmp_path: Path) -> None:
+    types, arm = message_types.jazzy_types(), ROBOT.driver.arm_joints
+    interface, made = (
+        types.types[name] for name in ("control_msgs/msg/InterfaceValue", message_types.DYNAMIC_JOINT_STATE)
+    )
+
+    def motors_of(name: str, *named: str, chosen: dict[str, str] | None = None) -> MotorSignals:
+        rows = []
+        for k in range(100):
+            header = types.deserialize_cdr(joint_state_cdr(nanoseconds(1.0 + 0.05 * k), arm), JOINT_STATE).header
+            kinds = ["position", "effort", *named]
+            values = [
+                interface(kinds, np.array([0.01 * k, 0.5, *(10.0 * j + i for i in range(len(named)))]))
+                for j in range(len(arm))
+            ]
+            raw = types.serialize_cdr(made(header, list(arm), values), message_types.DYNAMIC_JOINT_STATE)
+            rows.append((1.0 + 0.05 * k, "/dynamic_joint_states", message_types.DYNAMIC_JOINT_STATE, bytes(raw)))
+        return recorded_motors(open_bag(write_rows(tmp_path / name, rows)), ROBOT, chosen or {})
+
+    every = motors_of("every", "voltage", "motor_temperature", "case_temperature", "temperature")
+    np.testing.assert_allclose(every.electric.voltage, np.tile(10.0 * np.arange(5), (len(every.electric.voltage), 1)))
+    for k, table in enumerate((every.winding, every.housing), 1):
+        np.testing.assert_allclose(table, np.tile(10.0 * np.arange(5) + k, (len(table), 1)))
+    with pytest.raises(RecordingError, match="plain temperature .* needs --topic motor_temperature=NAME"):
+        motors_of("plain", "temperature")
+    told = motors_of("told", "temperature", chosen={"housing_temperature": "/dynamic_joint_states"})
+    assert told.winding is None and told.electric is None
+    np.testing.assert_allclose(told.housing[1], 10.0 * np.arange(5))
 
 
 class LateStamps(BasePlant):

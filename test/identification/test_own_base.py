@@ -11,6 +11,7 @@ import youbot_dynamics as yd
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.identification.excitation import base_program
 from youbot_dynamics.report import told
+from youbot_dynamics.report._answer import next_step
 from youbot_dynamics.simulation.scenario import identified_twin
 
 AXES = ("x", "y", "yaw")
@@ -69,7 +70,11 @@ def test_wheels_of_a_base_without_a_robot_file_are_named(tmp_path: Path) -> None
     """Nothing told that the recording holds more than its odometry."""
     _, bag = OwnBase(1).write(tmp_path)
     _, without = OwnBase(2, wheel_states=False).write(tmp_path)
-    lines = told(yd.identify(bag, yd.load_robot(), only=["body"]).result, 80)
+    found = [yd.identify(one, yd.load_robot(), only=["body"]).result for one in (bag, without)]
+    steps = [next_step(result, "found/result.yaml") for result in found]
+    assert steps[0].command == f"youbot new-robot --bag {bag} --out my_robot.yaml"
+    assert not steps[1].command and "from a drive with joint_states" in steps[1].words
+    lines = told(found[0], 80)
     text = " ".join(" ".join(lines[:2]).split())
     assert "joints back_left, back_right, front_left, front_right look like wheels: youbot new-robot" in text
-    assert not yd.identify(without, yd.load_robot(), only=["body"]).result.warnings
+    assert not found[1].warnings

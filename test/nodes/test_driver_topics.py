@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 pytest.importorskip("rclpy")
@@ -13,6 +15,7 @@ from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import SetBool  # noqa: E402
 
 from youbot_dynamics.estimation.driver_check import DriverFinding, Verdict
+from youbot_dynamics.nodes._player import start_first  # noqa: E402
 from youbot_dynamics.nodes._topic_graph import (  # noqa: E402
     EVIDENCE,
     STAMPED,
@@ -25,6 +28,8 @@ from youbot_dynamics.nodes._topic_graph import (  # noqa: E402
     judge_graph,
     type_mismatch,
 )
+from youbot_dynamics.resources import config_path  # noqa: E402
+from youbot_dynamics.robot import load_robot  # noqa: E402
 
 TWIST = "geometry_msgs/msg/Twist"
 OK, WARNING, _, ERROR = Verdict
@@ -113,6 +118,28 @@ def judged(servers: tuple[str, ...] = ("/youbot_oodl_driver",), **changes: Topic
 
 def test_a_healthy_graph_is_found_so():
     assert {item: f.verdict for item, f in judged().items() if f.verdict != OK} == {}
+
+
+def test_a_robot_that_does_not_run_is_started_by_a_command_with_its_file(monkeypatch):
+    file, programs = config_path("robots/rosbot_xl.yaml"), ["python3", "/bin/youbot", "play", "combined"]
+    own, none = ["--robot-file", "my robot.yaml", "--namespace=r1"], ["--dt", "0.02"]
+    for words, robot, expected in (
+        (own, load_robot(robot_file=file), "youbot bringup --robot {} --robot-file 'my robot.yaml' --namespace r1"),
+        (none, load_robot(), "youbot bringup --robot {}"),
+        (none, load_robot(robot_file=file), "youbot bringup --robot {}, with the --robot-file of this robot"),
+    ):
+        monkeypatch.setattr(sys, "orig_argv", [*programs, *words])
+        mock, real = (expected.format(kind) for kind in ("mock", "real"))
+        assert start_first(robot) == f"start the robot first, in another terminal: {mock}; for a real robot: {real}"
+
+
+def test_what_only_the_driver_of_a_youbot_has_is_not_missed_in_another():
+    silent = {**healthy(), "driver/joint_states": TopicEndpoints("/driver/joint_states")}
+    own, other = ({f.item: f for f in judge_graph(silent, frozenset(), False, kind)} for kind in (True, False))
+    assert {*own} - {*other} == {"service that switches the motors off"}
+    remedies = [found["publishers of joint states"].remedy for found in (own, other)]
+    assert "arm_1/joint_states" in remedies[0]
+    assert remedies[1] == "start the driver; remap the driver's: -r joint_states:=driver/joint_states"
 
 
 DRIVER = Endpoint("/youbot_oodl_driver", TWIST)

@@ -81,6 +81,19 @@ def test_names_that_people_use_tell_the_columns(tmp_path: Path, header: str, col
     assert "\n" not in proposal.told and (columns == header or f"--columns '{columns}'" in proposal.told)
 
 
+def test_what_ros2_topic_echo_writes_of_a_joint_state_needs_no_header(tmp_path: Path) -> None:
+    log, row = tmp_path / "echo.csv", "1790000000,{}0000000,,shoulder,elbow,.1,-.2,1.5,.3,4,-5"
+    log.write_text("\n".join(row.format(k) for k in range(1, 9)), encoding="utf-8")
+    columns = propose_columns(log)
+    roles = ",".join(f"{role}.{name}" for role in ("position", "velocity", "effort") for name in ("shoulder", "elbow"))
+    assert columns.description == f"time,time:ns,_,_,_,{roles}" and "as `ros2 topic echo --csv` writes" in columns.told
+    times = read_text_log(log, columns.description).time
+    np.testing.assert_allclose(np.diff(times), 0.01, atol=1e-6)
+    log.write_text(row.format(1).rpartition(",")[0], encoding="utf-8")  # two numbers of one joint, three of another
+    with pytest.raises(RecordingError, match="no header"):
+        propose_columns(log)
+
+
 def test_units_in_a_line_of_their_own_and_words_of_another_language_are_understood(tmp_path: Path) -> None:
     log = log_of(tmp_path, "t,q,tau", "s,deg,mNm", "0,1,2", "1,2,3")
     assert propose_columns(log).description == "time,position.joint:deg,effort.joint:mNm"

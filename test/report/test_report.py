@@ -18,13 +18,13 @@ from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, RESTORED, ROWS, PathComparison
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, judge, whiteness
-from youbot_dynamics.identification.reading import UNNAMED
 from youbot_dynamics.identification.result import Result, Source
 from youbot_dynamics.report import _drawing as drawing
 from youbot_dynamics.report import _plots as plots
 from youbot_dynamics.report._answer import next_step
 from youbot_dynamics.report._identification import opening
 from youbot_dynamics.report._page import _environment
+from youbot_dynamics.robot import UNNAMED
 
 NAN = float("nan")
 VOID = {"meta", "link", "img", "br", "hr", "input", "wbr"}
@@ -343,6 +343,17 @@ def test_where_nothing_was_identified_the_next_step_is_a_drive_that_moves_every_
     assert tiles["following"].command == "youbot play excitation"
     arm = replace(result((StageResult("delay", DELAYS[1:]),)), requested=("arm_friction",))
     assert opening(arm, (), "result.yaml")["following"].command == "youbot play arm_excitation"
+
+
+def test_where_no_axis_moves_as_commanded_the_next_step_is_to_see_which_wheel_is_where() -> None:
+    reasons = (Reason(Kind.UNEXPLAINED, "the command explains only 1 %"), Reason(Kind.NOT_MEASURED, "never commanded"))
+    source, steps = Source("my drive", "", "", "", "", ""), []
+    for second in reasons:
+        kinds = zip(("x", "y"), (reasons[0], second), strict=True)
+        found = tuple(delay(axis, NAN, NAN, reason, gain=NAN) for axis, reason in kinds)
+        steps.append(next_step(replace(result((StageResult("delay", found),)), sources=(source,)), "found/result.yaml"))
+    assert steps[0].command == "youbot new-robot --bag 'my drive' --out checked.yaml"
+    assert steps[1].command == "youbot play excitation"
 
 
 @pytest.mark.parametrize("identified", [False, True])

@@ -48,7 +48,7 @@ def calibrate_command(given: argparse.Namespace, ros_arguments: Sequence[str]) -
         command = next_bringup(robot_words(given), str(given.write))
         head = ["Calibrated with a tape measure: youbot calibrate --tape.", f"Use: {command}"]
         write_parameters(given.write, "/**", result.parameters(), head)
-        announce(f"wrote {given.write}; drive with it: {command}")
+        announce(f"wrote {given.write}; drive with it:", command)
     return ended or (0 if result.complete else 3)
 
 

@@ -46,7 +46,7 @@ def _print_table(findings: Sequence[DriverFinding]) -> None:
     console = table_console(soft_wrap=False)
     table = Table(title="the driver", show_lines=True)
     for column in ("item", "verdict", "seen", "what to do"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")  # else a long name loses its end
     for finding in findings:
         verdict = f"[{_COLOURS[finding.verdict]}]{finding.verdict.value}[/]"
         table.add_row(finding.item, verdict, _plain(finding.text), _plain(finding.remedy))

@@ -23,6 +23,7 @@ from youbot_dynamics.identification.new_robot import (
     TurningJoint,
     Wheels,
     arranged,
+    commanded_turns,
     drawn_wheels,
     turning_joints,
 )
@@ -44,6 +45,7 @@ _SIZES = {
     "track": ("distance between left and right wheel", 0.04, 2.0),
 }
 _OTHER = "right", "left"  # sides where the wheels of a robot file are not, in their order
+_LARGEST_SPEED = 200.0  # of a wheel [rad/s]: a URDF may have any number for no limit
 _NEAR_ONE = 0.002  # a lateral factor that is left out
 _ALIKE = 0.01  # relative difference of the steps of readings below which wheels have the same
 
@@ -80,7 +82,7 @@ def new_robot_command(given: argparse.Namespace) -> int:
     mock = ["youbot", "bringup", *option_words(robot="mock", robot_file=given.out)]
     play = ["youbot", "play", "arm_excitation", *option_words(write="goal.yaml", robot_file=given.out)]
     suggested = (identify, recording), (mock, robot.has_base), (play, not recording and not robot.has_base)
-    announce(f"wrote {given.out}; next: {', or '.join(shlex.join(words) for words, fits in suggested if fits)}")
+    announce(f"wrote {given.out}; next:", *(shlex.join(words) for words, fits in suggested if fits))
     return 0
 
 
@@ -102,7 +104,9 @@ def _facts(given: argparse.Namespace, bag: Recording | None, judged: Judged) -> 
         facts |= _geometry(given, wheels, how, judged.by in ("odometry", "poses"), in_urdf)
         if mass > 0.0 and np.all(np.isfinite(in_urdf[:, 0])):
             facts["base.mass"] = rounded(mass), _DRAWN
-        facts |= _readings([known[name] for name in wheels.joints], wheels.signs, bag is not None)
+        chosen = [known[name] for name in wheels.joints]
+        facts |= _readings(chosen, wheels.signs, bag is not None) | _limits(drawn, wheels.joints)
+        facts |= _commands(bag, chosen, wheels.signs) if bag and judged.joints else {}
     if name.startswith("youbot") and {*load_robot().driver.wheel_joints} != {*(wheels.joints if has_base else ())}:
         expected = "another name: one that begins with youbot stands for a youBot, with all its values"
         remedy = "record the driver alone" if recorded else "name another file"
@@ -144,21 +148,26 @@ def _recording(given: argparse.Namespace) -> Recording:
 
 
 def _asked(given: argparse.Namespace, option: str, what: str, parse: Callable[[str], _Answer]) -> _Answer:
-    """Value of an option, else the answer on a terminal."""
+    """Value of an option, else the answer on a terminal or from a pipe."""
     if (text := getattr(given, option)) is not None:
         return parse(text)
-    while sys.stdin.isatty():
-        print("\n".join(wrapped(f"{what}:", CONSOLE.width)), end=" ", file=sys.stderr, flush=True)
-        if not (line := sys.stdin.readline()):
-            print(file=sys.stderr)
+    question, asks = "\n".join(wrapped(f"{what}:", CONSOLE.width)), sys.stdin is not None and sys.stdin.isatty()
+    while True:
+        print(question if asks else "", end=" " if asks else "", file=sys.stderr, flush=True)
+        line = ""
+        with suppress(OSError, AttributeError):  # a standard input that is closed, or none
+            line = sys.stdin.readline()
+        if not line:
+            print(end="\n" if asks else "", file=sys.stderr)
             break
+        print(end="" if asks else f"{question} {line.strip()}\n", file=sys.stderr)
         try:
             return parse(line)
         except (InputError, ParameterError) as problem:
             announce(f"not understood: {problem}")
     name = f"--{option.replace('_', '-')}"
-    remedy = "give it, and --wheels, --wheel-radius, --wheelbase and --track if they are missing too, or answer on a "
-    raise ParameterError(name, got="nothing", expected=what, remedy=f"{remedy}terminal")
+    remedy = "give it, and --wheels, --wheel-radius, --wheelbase and --track if they are missing too, or answer the "
+    raise ParameterError(name, got="nothing", expected=what, remedy=f"{remedy}questions")
 
 
 def _wheels(
@@ -244,6 +253,20 @@ def _readings(wheels: Sequence[TurningJoint], signs: tuple[float, ...], is_bag: 
         how = how if np.all(np.isfinite(ratios)) else "guessed: positions and speeds alike"
         facts["driver.velocity_sign"] = tuple(reversed_.tolist()), how
     return facts
+
+
+def _limits(drawn: Sequence[TurningJoint], joints: Sequence[str]) -> _Facts:
+    """Largest speed of the wheels by the limits of their joints in a URDF."""
+    speeds = [wheel.fastest for wheel in drawn if wheel.name in joints]
+    slowest = min(speeds, default=math.inf)
+    return {"base.limits.wheel_speed": (rounded(slowest), _DRAWN)} if 0.1 <= slowest <= _LARGEST_SPEED else {}
+
+
+def _commands(bag: Recording, wheels: Sequence[TurningJoint], signs: tuple[float, ...]) -> _Facts:
+    """Signs of the commands of a driver that takes the speeds of the wheels."""
+    topic, turns = commanded_turns(bag, wheels)
+    same = tuple((np.array(turns) * (signs or 1.0)).tolist()) if turns else (1.0,)
+    return {"driver.command_sign": (same, f"found in {topic}")} if min(same) < 0.0 else {}
 
 
 def _arm(urdf: Path, has_base: bool) -> _Facts:

@@ -26,7 +26,7 @@ from youbot_dynamics.identification.reading import (
     efforts_of,
     excess_of_angles,
     find_arm_states,
-    find_topic,
+    motor_readings,
     named_topics,
     open_recording,
     times_of,
@@ -106,8 +106,8 @@ def open_log(
 def _read(recording: Recording, robot: Robot, topics: Mapping[str, str]) -> _OpenedLog:
     joints = robot.driver.arm_joints
     states = recording.joint_states(find_arm_states(recording, joints, topics), joints)
-    names = {role: find_topic(recording, role, topics) for role in _TOPIC_ROLES[1:]}
-    motors = {role: _motor_readings(recording, name, joints) for role, name in names.items() if name is not None}
+    read = {role: motor_readings(recording, role, joints, topics) for role in _TOPIC_ROLES[1:]}
+    motors = {role: MotorReadings(*one[1:]) for role, one in read.items() if one is not None}
     stamped = bool(np.all(np.isfinite(states.stamp)))
     arm = ArmLog(
         joints,
@@ -132,15 +132,10 @@ def _read(recording: Recording, robot: Robot, topics: Mapping[str, str]) -> _Ope
         "log": str(recording.path),
         "SHA-256": recording.sha256,
         "states of the arm": states.topic,
-        **{role.replace("_", " "): name for role, name in names.items() if name is not None},
+        **{role.replace("_", " "): one[0] for role, one in read.items() if one is not None},
         "clock": "header stamps" if stamped else "receive times",
     }
     return _OpenedLog(arm, recording.origin, provenance, tuple(warnings))
-
-
-def _motor_readings(recording: Recording, topic: str, joints: tuple[str, ...]) -> MotorReadings:
-    states = recording.joint_states(topic, joints)
-    return MotorReadings(times_of(states), states.effort)
 
 
 def _of_text(source: Opened, robot: Robot, topics: Mapping[str, str], columns: str) -> _OpenedLog:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from youbot_dynamics.bringup_plan import option_words
-from youbot_dynamics.errors import OutputError, printable, wrapped
+from youbot_dynamics.errors import OutputError, command_lines, printable, wrapped
 from youbot_dynamics.files import place_to_write
 from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.stages import STAGES
@@ -70,10 +70,17 @@ def new_file(option: str, path: Path, overwrite: bool) -> None:
         raise OutputError(f"{option} {path}", got="an existing file", expected="a new one", remedy=remedy)
 
 
-def announce(message: str) -> None:
-    """Print a message, in lines of a terminal or as one line of a log; a full disk or a closed pipe ends no command."""
+def announce(message: str, *commands: str) -> None:
+    """Print a message and the commands that it suggests, in lines of a terminal or as one line of a log.
+
+    A full disk or a closed pipe ends no command.
+    """
+    lines = [printable(f"{message} {', or '.join(commands)}" if commands else message)]
+    if CONSOLE.is_terminal:
+        lines = wrapped(message, CONSOLE.width)
+        lines += [line for command in commands for line in command_lines(command, CONSOLE.width)]
     with suppress(OSError, SystemExit):  # rich raises SystemExit for a closed pipe
-        for line in wrapped(message, CONSOLE.width) if CONSOLE.is_terminal else [printable(message)]:
+        for line in lines:
             CONSOLE.print(line, highlight=False, soft_wrap=True, markup=False)
 
 

@@ -19,7 +19,7 @@ from youbot_dynamics.errors import ParameterError, RecordingError, TrajectoryErr
 from youbot_dynamics.files import check_folder, lying_in, read_text, write_atomically
 from youbot_dynamics.identification.excitation import check_size
 from youbot_dynamics.identification.pipeline import compare, fleet_worker, identify
-from youbot_dynamics.identification.reading import ROLES, UNNAMED, Options, columns_of, named_topics
+from youbot_dynamics.identification.reading import ROLES, Options, columns_of, named_topics
 from youbot_dynamics.identification.result import result_json
 from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.identification.stages import chosen_stages
@@ -27,7 +27,7 @@ from youbot_dynamics.nodes.processes import StopFlag, node_command, start, stop
 from youbot_dynamics.recording.bounds import LARGEST_METADATA, load_yaml
 from youbot_dynamics.report import changes_page, changes_shown, write_outputs
 from youbot_dynamics.resources import EXCITATION, robot_path, short_path
-from youbot_dynamics.robot import assumptions, load_robot
+from youbot_dynamics.robot import UNNAMED, assumptions, load_robot
 
 _OUTPUTS = ("result.json", "result.yaml", "robot.yaml", "report.html", "exports")
 

@@ -19,7 +19,7 @@ from youbot_dynamics.identification.reading import joint_readings, new_readings,
 from youbot_dynamics.identification.signals import HeldCommand, wheel_angles
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.recording.bag import POSE_TYPES, Recording
-from youbot_dynamics.recording.message_types import ODOMETRY, TWIST, TWIST_STAMPED
+from youbot_dynamics.recording.message_types import JOINT_TYPES, ODOMETRY, TWIST, TWIST_STAMPED
 
 _BY = ("odometry", "poses", "commands")  # motions of a base, best first
 _KINDS = dict.fromkeys(POSE_TYPES, "poses") | {ODOMETRY: "odometry", TWIST: "commands", TWIST_STAMPED: "commands"}
@@ -27,6 +27,8 @@ _WINDOW, _GRID = 1.0, 0.05  # [s] over which motions are compared, and between t
 _DELAYS = np.arange(-0.5, 1.5, 0.025)  # [s] by which wheels may turn after the motion: commands lead by up to a second
 _FEWEST = 40  # windows, or readings
 _TURNED = 0.5  # [rad] by which a joint must turn to count
+_COMMANDS = "_command", "_commands"  # ends of the names of topics that tell a driver the speeds of joints
+_FOLLOWS = 0.5  # least correlation of commanded and made rotation
 _EXPLAINED = 0.8  # share of the rotation of a wheel that the motion explains: 0.97 and more of wheels, 0.5 of an arm
 _AXIS_MOVED = 0.12  # share of the largest motion above which an axis counts as moved
 _APART = 0.15  # ratio of singular values of the motion below which its axes moved together: 0.09 in circles, else 0.4
@@ -49,6 +51,7 @@ class TurningJoint:
     quanta: tuple[float, float] = (math.nan, math.nan)  # steps of position [rad] and speed [rad/s], NaN for none
     ratio: float = math.nan  # change of position over velocity
     place: tuple[float, float, float] = (math.nan, math.nan, math.nan)  # x, y and radius in a URDF [m]
+    fastest: float = math.nan  # by its limit in a URDF [rad/s]
 
     @property
     def side(self) -> str:
@@ -214,11 +217,34 @@ def drawn_wheels(urdf: Path) -> tuple[tuple[TurningJoint, ...], float]:
         if endless and link.parent not in moved and abs(axis[1]) > 0.99 * np.linalg.norm(axis):
             ahead = float(np.sign(axis[1]))
             row = np.array([ahead, np.nan, -y * ahead])
-            wheels.append(TurningJoint(link.joint, "", row, place=(x, y, link.radius)))
+            wheels.append(TurningJoint(link.joint, "", row, place=(x, y, link.radius), fastest=link.limits.velocity))
         if link.joint_type != "fixed" or link.parent in moved:
             moved.add(link.name)
     wheels.sort(key=lambda wheel: (-round(wheel.place[0], 3), -wheel.place[1]))
     return tuple(wheels), sum(link.mass for link in links)
+
+
+def commanded_turns(recording: Recording, joints: Sequence[TurningJoint]) -> tuple[str, tuple[float, ...]]:
+    """Topic of commanded speeds of some joints, and for each 1 if it turns as commanded, else -1; empty for none."""
+    for topic, info in recording.topics.items():
+        if info.type not in JOINT_TYPES or not topic.endswith(_COMMANDS) or topic.endswith("wheel_commands"):
+            continue
+        with suppress(RecordingError):  # of other joints, or messages that cannot be read
+            names = tuple(joint.name for joint in joints)
+            sent, made = recording.joint_states(topic, names), recording.joint_states(joints[0].topic, names)
+            begins = np.arange(made.received[0], made.received[-1] - _WINDOW, _GRID)
+            ends, alike = begins + _WINDOW, np.zeros(len(joints))
+            ways = [np.interp([begins, ends], made.received, angles) for angles in made.position.T]
+            turned = np.array([way[1] - way[0] for way in ways])
+            orders = [HeldCommand(sent.received, speed, 0.0) for speed in sent.velocity.T]
+            for delay in _DELAYS[_DELAYS >= 0.0]:
+                wanted = np.array([one.integral(ends - delay) - one.integral(begins - delay) for one in orders])
+                sizes = np.linalg.norm(wanted, axis=1) * np.linalg.norm(turned, axis=1)
+                share = np.sum(wanted * turned, axis=1) / np.maximum(sizes, 1e-12)
+                alike = max(alike, share, key=lambda one: float(np.sum(np.abs(one))))
+            if np.all(np.abs(alike) > _FOLLOWS):
+                return topic, tuple(np.sign(alike).tolist())
+    return "", ()
 
 
 @dataclass(frozen=True)

@@ -366,7 +366,7 @@ def _topic_of(
         )
         raise RecordingError(f"nothing was driven in {recording.path}", got=got, remedy=remedy)
     got = f"no {what} (topics: {listed(list(recording.topics)) or 'none'})"
-    remedy = f"record it, or name it with --topic {role}={' or '.join(alike[:_MOST_PROPOSED]) or 'NAME'}"
+    remedy = f"record it; youbot identify takes --topic {role}={' or '.join(alike[:_MOST_PROPOSED]) or 'NAME'}"
     raise RecordingError(f"{recording.path}", got=got, expected=" or ".join(names), remedy=remedy)
 
 

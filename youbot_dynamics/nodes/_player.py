@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -12,6 +13,7 @@ from typing import Any
 import rclpy
 from rclpy.node import Node
 
+from youbot_dynamics.bringup_plan import option_words
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.interrupts import INTERRUPTED
 from youbot_dynamics.nodes._runtime import init, leave_imports_out_of_collection, without_shared_memory
@@ -22,10 +24,16 @@ DISCOVERY_TIMEOUT = 10.0  # [s] to find the node that takes the motion
 
 
 def start_first(robot: Robot) -> str:
-    """What to do where a robot does not run."""
-    return (
-        f"start the robot first: youbot bringup --robot mock{'' if robot.is_youbot else ', with the same --robot-file'}"
-    )
+    """What to do where a robot does not run: a command with the robot of the options of this program."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    files = ("robot_file", "params_file", "namespace")
+    for name in files:
+        parser.add_argument(f"--{name.replace('_', '-')}")
+    given = {name: value for name, value in vars(parser.parse_known_args(sys.orig_argv)[0]).items() if value}
+    command = shlex.join(["youbot", "bringup", *option_words(robot="mock", **given)])
+    real = command.replace(" mock", " real", 1)
+    other = "" if given or robot.is_youbot else ", with the --robot-file of this robot"
+    return f"start the robot first, in another terminal: {command}{other}; for a real robot: {real}{other}"
 
 
 class Player(Node, ABC):

@@ -193,18 +193,21 @@ def contradicting_operators(cmd_vel: TopicEndpoints) -> str:
 
 
 def judge_graph(
-    ends: Mapping[str, TopicEndpoints], motor_services: frozenset[str], stamped: bool = False
+    ends: Mapping[str, TopicEndpoints], motor_services: frozenset[str], stamped: bool = False, is_youbot: bool = True
 ) -> tuple[DriverFinding, ...]:
-    """All findings on the graph, from each topic of WATCHED and the nodes that switch motors off."""
+    """All findings on the graph, from each topic of WATCHED and the nodes that switch motors off.
+
+    Only the driver of a youBot must offer this service; it has topics of joint states for base and arm.
+    """
     drivers = driver_nodes(ends)
     return (
         _judge_operator(ends),
         _judge_twist(ends["cmd_vel"]),
         _judge_commands(ends, drivers, stamped),
-        _judge_joint_states(ends, drivers),
+        _judge_joint_states(ends, drivers, is_youbot),
         _judge_delivery(ends),
         _judge_tf(ends[TF], drivers),
-        _judge_motors(motor_services),
+        *([_judge_motors(motor_services)] if is_youbot or motor_services else []),
     )
 
 
@@ -247,9 +250,10 @@ def _judge_commands(ends: Mapping[str, TopicEndpoints], drivers: frozenset[str],
     return DriverFinding(item, Verdict.OK, f"taken by {_listed({end.node for end in subscriptions})}")
 
 
-def _judge_joint_states(ends: Mapping[str, TopicEndpoints], drivers: frozenset[str]) -> DriverFinding:
+def _judge_joint_states(ends: Mapping[str, TopicEndpoints], drivers: frozenset[str], is_youbot: bool) -> DriverFinding:
     item, raw, joint_states = "publishers of joint states", ends["driver/joint_states"], ends[JOINT_STATES]
-    remap = "remap the driver's: -r base/joint_states:=driver/joint_states -r arm_1/joint_states:=driver/joint_states"
+    names = ("base/joint_states", "arm_1/joint_states") if is_youbot else ("joint_states",)
+    remap = f"remap the driver's: {' '.join(f'-r {name}:=driver/joint_states' for name in names)}"
     publishers, corrected = raw.publisher_nodes(), joint_states.publisher_nodes()
     unmapped = drivers & (corrected | ends["base/joint_states"].publisher_nodes())
     if unmapped:

@@ -58,7 +58,7 @@ class CheckDriver(Node):
         super().__init__("check_driver")
         config = NodeParameters(self, TABLE)
         robot = config.robot()
-        self._driver, self._has_arm = robot.driver, robot.has_arm
+        self._driver, self._has_arm, self._is_youbot = robot.driver, robot.has_arm, robot.is_youbot
         self._window: float = config["window"]
         depth = int(_RATE * self._window)
         self._wheels: deque[tuple] = deque(maxlen=depth)
@@ -127,7 +127,7 @@ class CheckDriver(Node):
             driver,
         )
         ends = self._endpoints.endpoints()
-        return (*findings, *judge_graph(ends, self._motor_services(), driver.stamped_twist))
+        return (*findings, *judge_graph(ends, self._motor_services(), driver.stamped_twist, self._is_youbot))
 
     def _motor_services(self) -> frozenset[str]:
         """Nodes that switch motors off, queried anew where their number changed."""

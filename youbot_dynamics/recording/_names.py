@@ -32,7 +32,7 @@ _ROLES = {
     **dict.fromkeys(("q", "pos", "position", "positions", "angle", "angles", "theta", "enc", "encoder"), "position"),
     **dict.fromkeys(("dq", "qd", "qdot", "vel", "velocity", "velocities", "speed", "speeds", "rpm", "v"), "velocity"),
     **dict.fromkeys(("tau", "torque", "torques", "effort", "efforts", "trq"), "effort"),
-    **dict.fromkeys(("current", "currents", "curr", "amps", "ampere", "amperes"), "current"),
+    **dict.fromkeys(("i", "iq", "current", "currents", "curr", "amps", "ampere", "amperes"), "current"),
     **dict.fromkeys(("voltage", "voltages", "volt", "volts"), "voltage"),
     **dict.fromkeys(("temp", "temperature", "temperatures"), "temperature"),
 }
@@ -108,7 +108,7 @@ def meaning_of(header: str, base: bool) -> Meaning:
     if described := _DESCRIBED.fullmatch(header.strip()):
         return Meaning(described["role"], described["channel"], described["unit"] or "")
     words, unit, brackets = _words(header), unit_of(header), _BRACKETS.findall(header)
-    if not words or _OTHERS & {*words}:
+    if not words or _OTHERS & {*words} or (words == ["i"] and not unit_of(header[1:])):  # it may count the lines
         return Meaning()
     if brackets and not any(map(_bracketed, brackets)):
         return Meaning(why=f"unit {brackets[-1]!r} is none that is known: give it with a factor")

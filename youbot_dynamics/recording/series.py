@@ -10,8 +10,8 @@ wrapped angles are put together. Arrays are read-only.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,8 +107,8 @@ class _ReadOnlyArrays:
     """Makes the arrays of a frozen dataclass read-only."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
+        for one in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, one.name)
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
 
@@ -124,7 +124,9 @@ class JointSeries(_ReadOnlyArrays):
     position: Vector  # (n, k) [rad or m]; NaN where a message had no position
     velocity: Vector  # (n, k) [rad/s or m/s]; NaN where a message had no velocity
     effort: Vector  # (n, k) [N m or N]; NaN where a message had no effort
-    current: Vector | None = None  # (n, k) [A], the same; None of a type without currents
+    # What else a DynamicJointState has, (n, k) each, the same: current [A], voltage [V]; temperature [degC] of the
+    # winding, of the housing, or of a part that its name does not tell
+    interfaces: Mapping[str, Vector] = field(default_factory=dict)
     rejected: int = 0  # messages rejected: stamp decreases or is missing, or a field has the wrong length
     ranges: tuple[float, ...] = ()  # of positions that were wrapped, put together in `position` [rad]; 0 for others
 

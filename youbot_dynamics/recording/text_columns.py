@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 from youbot_dynamics.errors import RecordingError, listed
@@ -27,6 +27,8 @@ _START = 1_000_000  # bytes that tell the encoding
 _PART = re.compile("nano|nsec", re.IGNORECASE)
 _ANY_TIME = Column(0, "time", "", 1.0)
 _FIRST = ", such as time,position.joint,effort.joint or time:ms,command.x,measured.x"
+_FROM_HEADER, _FROM_ECHO = "as its header says", "as `ros2 topic echo --csv` writes a JointState"
+_ECHOED = {1: ("position",), 3: ("position", "velocity", "effort")}  # roles by the numbers of each joint
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,17 @@ class Columns:
             roles[column.role] = (*roles.get(column.role, ()), column.channel)
         return roles
 
+    @property
+    def as_efforts(self) -> str:
+        """The description with efforts of K N m for each ampere in place of currents."""
+        parts = self.description.split(",")
+        for column in parse_columns(self.description, self.rate > 0.0)[0]:
+            if column.role == "current":
+                header = f"={column.header}" if column.header else ""
+                over = f"/{1.0 / column.factor:g}" if column.factor != 1.0 else ""
+                parts[column.place] = f"effort.{column.channel}{header}:K*Nm{over}"
+        return ",".join(parts)
+
 
 def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, known: Collection[str] = ()) -> Columns:
     """Columns of a text log by the names in its header.
@@ -60,7 +73,7 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
         RecordingError: no header, no time, nothing that the names tell, two columns of one meaning, or a motion or
             command that may be another; with what may be given as `--columns`.
     """
-    names, first = _header(path)
+    names, first, source = _header(path)
     base = is_base(names)
     meanings = _own_joints(beside([meaning_of(name, base) for name in names]), joints, known)
     meanings = _one_time(meanings, names, first)
@@ -97,9 +110,9 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
     if guesses:
         remedy = f"choose with --columns '{columns}', where _ skips a column"
         raise RecordingError(f"{path}", got=f"columns of more than one meaning: {unclear}", remedy=remedy)
-    unused = [name for name, one in zip(names, meanings, strict=True) if not (one.role or one.why)]
+    unused = [name for name, one in zip(names, meanings, strict=True) if name and not (one.role or one.why)]
     used = [f"{name} = {of}" for name, of in zip(names, described, strict=True) if of not in ("_", name)]
-    told = f"{path.name}: {', '.join(used) or 'columns'}, as its header says, in SI units where none is named"
+    told = f"{path.name}: {', '.join(used) or 'columns'}, {source}, in SI units where none is named"
     told += f"; unclear: {unclear}" if unclear else ""
     told += f"; not used: {listed(unused)}" if unused else ""
     otherwise = f"change --columns '{columns}'" if used else "give --columns"
@@ -125,8 +138,8 @@ def described_columns(path: Path, description: str, rate: float = 0.0) -> Column
     )
 
 
-def _header(path: Path) -> tuple[list[str], list[str]]:
-    """Names of the columns of a file, and its first entries.
+def _header(path: Path) -> tuple[list[str], list[str], str]:
+    """Names of the columns of a file, its first entries, and what tells the names.
 
     Raises:
         RecordingError: no numbers, or no names above them.
@@ -137,9 +150,24 @@ def _header(path: Path) -> tuple[list[str], list[str]]:
     if len(above) == 2 and any(names) and all(unit_of(f"[{unit}]") for unit in names if unit):
         names = [f"{name} [{unit}]" for name, unit in zip(*above, strict=False)]
     if len(names) != len(row) - (row[-1] == "" and len(names) < len(row)) or any(map(_is_entry, names)):
+        if echoed := _echoed_names(row):
+            return echoed, row, _FROM_ECHO
         remedy = f"give --columns in file order{_FIRST}"
         raise RecordingError(f"{path}", got="no header with a name of each column", remedy=remedy)
-    return names, row
+    return names, row, _FROM_HEADER
+
+
+def _echoed_names(row: Sequence[str]) -> list[str]:
+    """Names of columns that `ros2 topic echo --csv` writes of a JointState without a header; empty of another file.
+
+    They are sec, nanosec, frame, the names of the joints, and one number or three of each joint.
+    """
+    joints = list(takewhile(lambda field: not _is_entry(field), row[3:]))
+    each, rest = divmod(len(row) - 3 - len(joints), max(len(joints), 1))
+    if not all(map(str.isdigit, row[:2])) or not all(joints) or not joints or rest or each not in _ECHOED:
+        return []
+    readings = [f"{role}.{name}" for role in _ECHOED[each] for name in joints]
+    return ["sec", "nanosec", *[""] * (1 + len(joints)), *readings]
 
 
 def _first_row(path: Path) -> tuple[list[str], str | None, list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 import textwrap
@@ -15,16 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from youbot_dynamics.errors import printable, wrapped
+from youbot_dynamics.errors import command_lines, printable, wrapped
 from youbot_dynamics.identification.delay.stage import EFFECTIVE
 from youbot_dynamics.identification.finding import Finding, asked
 from youbot_dynamics.identification.least_squares import Kind, Reason
-from youbot_dynamics.identification.reading import UNNAMED
 from youbot_dynamics.identification.response.stage import GAIN
 from youbot_dynamics.identification.result import Result, next_bringup
 from youbot_dynamics.identification.stages import STAGES
-from youbot_dynamics.recording.text_columns import SUFFIXES
 from youbot_dynamics.report._words import Rows, brief, listed, rounded, shown
+from youbot_dynamics.robot import UNNAMED
 
 _FIRST = ("delay", "body")  # stages with delays
 _FEW = 3  # more axes, wheels or joints are counted instead of named
@@ -207,12 +205,11 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
     if result.robot_id == UNNAMED[1]:
         return NextStep("give the URDF of the arm with --robot-file: the weight of its links is a guess here", "")
     if result.robot_id == UNNAMED[0]:
-        words = "describe this base in six lines of my_robot.yaml (docs/new_robot.md), and identify it again"
-        if any(Path(source.path).suffix.lower() in SUFFIXES for source in result.sources):
-            return NextStep(f"{words} with --robot-file", "")
-        again = ["--robot-file", "my_robot.yaml", "--out", str(Path(result_file).parent), "--overwrite"]
-        paths = [source.path for source in result.sources]
-        return NextStep(f"{words}:", shlex.join(["youbot", "identify", *paths, *again]))
+        words = "to drive with these values, make the file of this base with youbot new-robot, from a drive with "
+        return NextStep(f"{words}joint_states of its wheels, and identify again with --robot-file", "")
+    if result.robot_id == UNNAMED[2]:
+        words = "make the file of this base, and identify again with --robot-file:"
+        return NextStep(words, _new_robot(result, "my_robot.yaml"))
     if not robot:  # nothing to drive
         arm = f"{Path(result_file).parent / 'robot.yaml'} is the arm with these values, for --robot-file"
         return NextStep(arm if len(values) > 1 else "move each joint in both directions, at several speeds", "")
@@ -231,6 +228,9 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
             words += f"; {listed(lacking)}, whose delay is unknown, will use the mean of the others or a configured one"
             return NextStep(f"{words}:", command)
         return NextStep(f"{words}:", command, at_once=not efforts)
+    if result.sources and delays and all(_is(finding, Kind.UNEXPLAINED) for finding in delays):
+        words = "no axis moves as it was commanded; see which wheel is where and how it turns, by this drive:"
+        return NextStep(words, _new_robot(result, "checked.yaml"))
     if result.requested and {"arm_friction", "thermal"}.issuperset(result.requested):
         words = "move the arm with this command, with youbot record in a second terminal:"
         return NextStep(words, " ".join(["youbot play arm_excitation", *of_robot]))
@@ -238,15 +238,23 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
     return NextStep(words, " ".join(["youbot play excitation", *of_robot]))
 
 
+def _new_robot(result: Result, out: str) -> str:
+    """Command that makes a robot file of the first recording."""
+    return shlex.join(["youbot", "new-robot", "--bag", result.sources[0].path, "--out", out])
+
+
+def _is(finding: Finding, kind: Kind) -> bool:
+    """Whether a finding is refused for a kind of reason."""
+    return finding.estimate.reason is not None and finding.estimate.reason.kind is kind
+
+
 def _contradicts(result: Result, *stages: str) -> bool:
     """Whether signals of some stages contradict each other or the robot."""
-    reasons = (finding.estimate.reason for stage in stages for finding in result.of_stage(stage))
-    return any(reason is not None and reason.kind is Kind.WRONG_SIGNALS for reason in reasons)
+    return any(_is(finding, Kind.WRONG_SIGNALS) for stage in stages for finding in result.of_stage(stage))
 
 
 _MOST_LINES, _WIDTH = 12, 80  # of a short answer: lines of so many characters
 _MOST_WARNINGS, _FEW_WARNINGS, _INDENT = 3, 2, 2  # warnings; those of two lines, of which the second is indented
-_WORD = re.compile(r"(?:--\S+ )?(?:'[^']*'|[^\s'])+")  # of a command: an option and its value stay together
 
 
 def told(result: Result, width: int, result_file: str = "", robot: str = "", verbose: bool = False) -> list[str]:
@@ -289,13 +297,8 @@ def _warnings(result: Result) -> list[str]:
 
 def _step_lines(following: NextStep, width: int) -> list[str]:
     """The next step; a command that is too long for a line is continued as a shell reads it."""
-    lines, line = ([], "next:") if following.at_once else (wrapped(f"next: {following.words}", width), " ")
-    for word in _WORD.findall(printable(following.command)):
-        if len(line) + len(word) + 3 > width and line.strip():
-            lines.append(f"{line} \\")
-            line = "   "
-        line += f" {word}"
-    return [*lines, line] if following.command else lines
+    lines, first = ([], "next:") if following.at_once else (wrapped(f"next: {following.words}", width), " ")
+    return [*lines, *command_lines(following.command, width, first)] if following.command else lines
 
 
 def _lines(said: Answer, wrap: Callable[[str], list[str]], width: int, most: int, more: str) -> list[str]:

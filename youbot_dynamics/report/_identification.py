@@ -18,7 +18,6 @@ from youbot_dynamics.identification.export import export_all
 from youbot_dynamics.identification.finding import Finding, FitCurve, StageResult, asked
 from youbot_dynamics.identification.least_squares import Whiteness
 from youbot_dynamics.identification.pipeline import Identification
-from youbot_dynamics.identification.reading import UNNAMED
 from youbot_dynamics.identification.result import Result, next_bringup, versions, write_result, write_robot
 from youbot_dynamics.identification.stages import STAGES
 from youbot_dynamics.report import _drawing
@@ -28,6 +27,7 @@ from youbot_dynamics.report._plots import autocorrelation_plot, detail_plot, has
 from youbot_dynamics.report._programs import program_of, statistics
 from youbot_dynamics.report._words import Rows, facts, in_its_unit, listed, number, sentence, shown, significant
 from youbot_dynamics.resources import short_path
+from youbot_dynamics.robot import UNNAMED
 from youbot_dynamics.simulation.scenario import identified_mjcf
 
 _SECTIONS = {

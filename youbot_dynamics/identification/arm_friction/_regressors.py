@@ -10,6 +10,7 @@ Source: system 20.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -147,3 +148,18 @@ def felt_parameters(tree: Tree, rows: ArrayLike, torque: float) -> BaseParameter
         tuple(names[columns[k]] + ("" if alone[k] else "_combination") for k in ascending),
         tuple(units[k] for k in columns[ascending]),
     )
+
+
+def common_columns(angles: Vector, accelerations: Vector) -> list[Vector]:
+    """Columns (k,) of what joints do to each other, by their angles and accelerations (n, k), without a tree.
+
+    The weight that a joint of a tree lifts is a sum of sines and cosines of sums and differences of the angles of all
+    subsets of its joints.
+    """
+    count, columns = len(angles), list(accelerations)
+    for size in range(1, count + 1):
+        for chosen in combinations(range(count), size):
+            for signs in product((1.0, -1.0), repeat=size - 1):
+                total = np.array([1.0, *signs]) @ angles[list(chosen)]
+                columns += [np.sin(total), np.cos(total)]
+    return columns

@@ -19,7 +19,9 @@ from youbot_dynamics.identification.arm_friction._fit import (
     with_stribeck,
 )
 from youbot_dynamics.identification.arm_friction._rows import (
+    MOST_COUPLED,
     PARTS,
+    ArmEquations,
     ArmFrictionModel,
     JointRows,
     arm_equations,
@@ -43,6 +45,7 @@ from youbot_dynamics.identification.signals import ArmSignals
 
 # Largest change of a value with windows of half the length, in combined standard errors and relative to the value.
 _LARGEST_CHANGE, _LARGEST_RELATIVE_CHANGE = 2.0, 0.01
+_COUPLED = 0.7  # unexplained torque of a joint with the effect of others over that without, below which it is shown
 _ALIKE = 0.002  # [s] by which the efforts of joints may be apart
 # Friction that falls as a gear warms up begins further from its mean than a straight line does, by about this factor.
 _WARMING = 1.25
@@ -65,7 +68,8 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
     least = shortest(recordings)
     if 2.0 * least > 1.5 * model.half_width:
         model = replace(model, half_width=2.0 * least)
-    found = fitted_arm(arm_equations(recordings, model))
+    equations = _coupled(recordings, arm_equations(recordings, model))
+    found = fitted_arm(equations)
     while True:
         found = found if model.stribeck_speeds else with_stribeck(found)
         half_width = max(0.5 * found.model.half_width, least)
@@ -82,6 +86,16 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
             break
         found = finer
     return _refuse_late(_with_shape_errors(_with_reading_errors(found, recordings)))
+
+
+def _coupled(recordings: Sequence[ArmSignals], equations: ArmEquations) -> ArmEquations:
+    """The equations, of joints without a tree with their effect on each other if the torques show it."""
+    model = equations.model
+    if model.tree is not None or not model.weighed or not 1 < len(model.joint_names) <= MOST_COUPLED:
+        return equations
+    other = arm_equations(recordings, replace(model, coupled=True))
+    shown = np.any(other.unexplained() < _COUPLED * equations.unexplained())
+    return other if shown else equations
 
 
 def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, Reason]:

@@ -15,6 +15,7 @@ from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.identification.arm_friction._regressors import (
     UNKNOWN_ROTOR,
     BaseParameters,
+    common_columns,
     felt_parameters,
     inertial_parameters,
     regressor,
@@ -70,6 +71,7 @@ PARTS = ("coulomb", "viscous", "stribeck", "offset", "bend")
 _NODES, _NODE_WEIGHTS = roots_gegenbauer(5, 2.5)
 
 
+MOST_COUPLED = 3  # joints: the weight of more has more columns than a minute of readings determines
 # Units of joints that slide by those of joints that turn
 _OF_SLIDING = {"N m": "N", "N m s/rad": "N s/m", "N m/rad": "N/m"}
 
@@ -84,6 +86,8 @@ class ArmFrictionModel:
     tree: Tree | None = None
     # Without a tree, whether the joint lifts a weight: False for a vertical axis
     weighed: bool = True
+    # Without a tree, whether the joints affect each other: the weight that each lifts depends on the angles of others
+    coupled: bool = False
     half_width: float = HALF_WIDTH  # largest half-width of the windows [s], see `arm_windows`
     stribeck_speeds: tuple[float, ...] = ()  # (n,) v_s of the Stribeck curve of each joint [rad/s], 0 for none
 
@@ -317,6 +321,12 @@ class ArmEquations:
             parts = [row.bodies(), self._of_joint(k, self.scaled[k] * row.load[:, None]), late[:, None]]
         return np.hstack([*parts, self._of_joint(k, row.friction())])
 
+    def unexplained(self) -> Vector:
+        """Torque (k,) of each joint that its own columns leave open, RMS [N m]."""
+        tables = (np.column_stack([row.bodies(), row.friction()]) for row in self.rows)
+        targets = (row.torque - row.known for row in self.rows)
+        return np.array([rms(_unexplained(*pair, 1e-6)) for pair in zip(tables, targets, strict=True)])
+
     def _of_joint(self, k: int, columns: Vector) -> Vector:
         """Columns (r, c) of the k-th joint among those (r, c k) of all joints, which are 0."""
         count = columns.shape[1]
@@ -357,6 +367,8 @@ class ArmEquations:
             weight = f"{name}_weight"
             parts = ("sin", "cos") if self.model.weighed else ()
             unknowns += [Unknown(f"{weight}_{part}", "N m", resolution=0.02, whole=weight) for part in parts]
+            others = range(self.bodies.stop // len(names) - 1 - len(parts))
+            unknowns += [Unknown(f"{name}_of_others_{k}", "", resolution=0.02, whole=weight) for k in others]
         for name in names:
             torque, per_speed = (self.model.unit(name, unit) for unit in ("N m", "N m s/rad"))
             unknowns += [
@@ -450,7 +462,13 @@ def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
         return np.concatenate([table, (table @ inertial_parameters(tree))[:, :, None]], axis=2)
     parts = [window.acceleration]
     parts += [np.sin(window.position), np.cos(window.position)] if model.weighed else []
-    return np.stack([*parts, np.zeros_like(window.position)], axis=2)
+    own = np.stack([*parts, np.zeros_like(window.position)], axis=2)
+    if not model.coupled:
+        return own
+    common, count = np.column_stack(common_columns(window.position.T, window.acceleration.T)), own.shape[1]
+    places = [(j, count + 2 * j, count + 2 * j + 1) for j in range(count)]  # of what each has of its own
+    shared = np.stack([np.delete(common, place, axis=1) for place in places], axis=1)
+    return np.concatenate([own[:, :, :-1], shared, own[:, :, -1:]], axis=2)
 
 
 def _with_bodies(equations: ArmEquations) -> ArmEquations:

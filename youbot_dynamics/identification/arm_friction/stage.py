@@ -15,7 +15,7 @@ from youbot_dynamics.identification.arm_friction._inertia import ConsistentInert
 from youbot_dynamics.identification.arm_friction._load import load_friction
 from youbot_dynamics.identification.arm_friction._lugre import fit_bristles
 from youbot_dynamics.identification.arm_friction._rivals import identify_arm_friction
-from youbot_dynamics.identification.arm_friction._rows import ArmFrictionModel
+from youbot_dynamics.identification.arm_friction._rows import MOST_COUPLED, ArmFrictionModel
 from youbot_dynamics.identification.arm_friction._scale import EffortScale, effort_scale
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay, torque_starts
 from youbot_dynamics.identification.finding import BODIES, Correlation, Finding, FitCurve, Row, StageResult, Table
@@ -133,10 +133,10 @@ def _single(robot: Robot) -> str:
     """Note on joints of an arm without a URDF."""
     names = {f"joint_{k}": name for k, name in enumerate(robot.driver.arm_joints, 1)}
     joints = "".join(f"{number} is {name}; " for number, name in names.items() if name not in ("joint", number))
-    return (
-        f"{joints}without a robot file with a URDF, each has an inertia and a weight of its own: its friction holds "
-        "while the joints behind it stand still, or weigh little"
-    )
+    others = ": its friction holds while the joints behind it stand still, or weigh little"
+    if len(names) <= MOST_COUPLED:
+        others = ", which depends on the angles of the others where the efforts show it"
+    return f"{joints}without a robot file with a URDF, each has an inertia and a weight of its own{others}"
 
 
 def _bodies(found: ArmFriction, scale: EffortScale) -> tuple[ConsistentInertia | None, tuple[str, ...]]:

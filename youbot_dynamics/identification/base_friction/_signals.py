@@ -12,6 +12,7 @@ from youbot_dynamics.arrays import Flags, Vector
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import (
+    efforts_of,
     find_topic,
     find_wheel_states,
     positions_in_degrees,
@@ -33,9 +34,9 @@ _COMPARED_SAMPLES = 10_000  # about as many are compared with the motion of the 
 
 NO_EFFORT = Reason(
     Kind.NOT_MEASURED,
-    "the recording holds no wheel effort; many drivers publish none. Without efforts, switch the motors off while the "
-    "base rolls, eight times or more, and give each time span with --motors-off BEGIN,END: that shows friction divided "
-    "by the mass",
+    "the recording holds no wheel effort; many drivers publish none. Currents need robot.driver.wheel_torque_constant. "
+    "Without efforts, switch the motors off while the base rolls, eight times or more, and give each time span with "
+    "--motors-off BEGIN,END: that shows friction divided by the mass",
 )
 ZERO_EFFORT = Reason(
     Kind.NOT_MEASURED,
@@ -177,7 +178,8 @@ def recorded_wheel_signals(
     if any(find_topic(recording, role, chosen) is not None for role in _COMMANDS):
         motion = base_signals(recording, robot, chosen)
         time, command = motion.measured_time, (motion.command_time, motion.command)
-    torques = states.effort if bool(np.any(np.isfinite(states.effort))) else None
+    efforts = efforts_of(states, recording.path, robot) if robot.driver.wheel_torque_constant > 0.0 else states.effort
+    torques = efforts if bool(np.any(np.isfinite(efforts))) else None
     base = robot.base.geometry.mecanum()
     signals = wheel_signals(time, states.position, torques, command, delays, base, number)
     speeds, torques = signals.speeds, signals.torques  # signs in place: copies of all readings would fill the memory

@@ -104,7 +104,7 @@ class Extracted:
     path: str  # of the recording
     sha256: str = ""  # of its data
     robot_id: str = ""  # as recorded
-    unknown: bool = False  # whether neither that nor a joint tells its robot
+    unnamed: str = ""  # what to call its robot where neither that nor a joint tells it
     lost: str = ""  # what could not be read
     parts: dict[str, Any] = field(default_factory=dict)  # stage -> its part
     lacking: dict[str, YoubotDynamicsError] = field(default_factory=dict)  # stage -> why it has no data
@@ -139,7 +139,7 @@ def extract(task: Task, opened: Opened | None = None) -> Extracted:
             lacking[name] = named_error(f"{name} of {task.path}", problem)
     warnings = look_at(known, task.robot) if task.inspect else ()
     refused = refused_choices(known, task.robot) if task.inspect else {}
-    about = known.robot_id, known.unknown, known.lost
+    about = known.robot_id, known.unnamed, known.lost
     return Extracted(task.number, str(task.path), sha256, *about, parts, lacking, None, warnings, refused)
 
 

@@ -23,12 +23,12 @@ from youbot_dynamics.identification.pipeline._extraction import (
     expand,
     named_error,
 )
-from youbot_dynamics.identification.reading import UNNAMED, Opened, Options, Source, columns_of, robot_of
+from youbot_dynamics.identification.reading import Opened, Options, Source, columns_of, robot_of
 from youbot_dynamics.identification.result import Result, Skipped, within_ranges
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import PHASES, STAGES, Taken, chosen_stages, stage_of
 from youbot_dynamics.recording.text_columns import Columns
-from youbot_dynamics.robot import Robot
+from youbot_dynamics.robot import UNNAMED, Robot
 from youbot_dynamics.simulation.scenario import drive, identified_model
 from youbot_dynamics.simulation.youbot import BaseOnly
 
@@ -129,8 +129,9 @@ def identify(
         sound = [data.number for data in extracts if data.broken is None]
         if not sound:
             raise next(data.broken for data in extracts if data.broken is not None)
-        if not extracted and robot.is_youbot and all(data.unknown for data in extracts if data.broken is None):
-            named = replace(robot, robot_id=UNNAMED[0])
+        others = {data.unnamed for data in extracts if data.broken is None}
+        if not extracted and robot.is_youbot and all(others):
+            named = replace(robot, robot_id=min(others))
         extracted += extracts
         for name in wanted:
             progress(f"fitting {name}")

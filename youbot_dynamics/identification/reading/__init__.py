@@ -14,6 +14,7 @@ from youbot_dynamics.identification.reading._opened import (
     find_topic,
     find_wheel_states,
     joint_readings,
+    motor_readings,
     named_topics,
     open_recording,
     positions_in_degrees,
@@ -22,7 +23,6 @@ from youbot_dynamics.identification.reading._opened import (
     times_of,
 )
 from youbot_dynamics.identification.reading._quality import excess_of_angles, look_at
-from youbot_dynamics.identification.reading._whose import UNNAMED
 
 __all__ = [
     "ONE_WAY",
@@ -30,7 +30,6 @@ __all__ = [
     "Options",
     "ROLES",
     "Source",
-    "UNNAMED",
     "clocks_apart",
     "columns_of",
     "efforts_of",
@@ -44,6 +43,7 @@ __all__ = [
     "find_wheel_states",
     "joint_readings",
     "look_at",
+    "motor_readings",
     "new_readings",
     "open_recording",
     "positions_in_degrees",

@@ -12,11 +12,10 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.identification.reading._whose import UNNAMED
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.recording.text_columns import SUFFIXES, Columns, described_columns, propose_columns
 from youbot_dynamics.recording.text_log import AXES, JOINT_ROLES, TextLog, read_text_log
-from youbot_dynamics.robot import Robot, unnamed_robot
+from youbot_dynamics.robot import UNNAMED, Robot, unnamed_robot
 
 _BAG_FILES = (".mcap", ".db3", ".bag")
 _NAMELESS = "youbot"  # robot that is assumed where no file names one
@@ -77,9 +76,9 @@ def read_log(path: Path, columns: Columns, robot: Robot) -> TextLog:
             raise RecordingError(f"--columns of {path}", got=f"{role}.{other}", expected=expected, remedy=remedy)
     efforts = dict(log.joints.get("effort", {}))
     for name, current in log.joints.get("current", {}).items():
-        remedy = f"give the column as effort.{name}:K*Nm with the torque K at the joint for each ampere [N m/A], "
-        remedy += "torque constant times gear ratio; or leave it out with _"
         if name not in efforts:
+            remedy = "put torque constant times gear ratio, the torque at the joint for each ampere [N m/A], "
+            remedy += f"in place of K (_ skips a column): --columns '{columns.as_efforts}'"
             efforts[name] = read_only(_torque_of_ampere(name, path, robot, remedy) * current)
     return replace(log, joints=MappingProxyType({**log.joints, "effort": efforts})) if efforts else log
 
@@ -90,12 +89,12 @@ def efforts_of(states: JointSeries, path: Path, robot: Robot) -> Vector:
     Raises:
         RecordingError: currents of a motor of which nothing is known.
     """
-    if states.current is None:
+    if (current := states.interfaces.get("current")) is None:
         return states.effort
     effort = states.effort.copy()
-    only = np.isfinite(states.current).any(axis=0) & ~np.isfinite(effort).any(axis=0)
+    only = np.isfinite(current).any(axis=0) & ~np.isfinite(effort).any(axis=0)
     for k in np.flatnonzero(only):
-        effort[:, k] = _torque_of_ampere(states.names[k], path, robot) * states.current[:, k]
+        effort[:, k] = _torque_of_ampere(states.names[k], path, robot) * current[:, k]
     return effort
 
 
@@ -104,6 +103,8 @@ def _torque_of_ampere(name: str, path: Path, robot: Robot, remedy: str = "add th
     motors = dict(zip(robot.driver.arm_joints, robot.arm.joints, strict=False))
     motor = motors[name].motor if name in motors else None
     torque = motor.torque_constant * motor.gear_ratio if motor else math.nan
+    if name in robot.driver.wheel_joints:
+        torque = robot.driver.wheel_torque_constant or math.nan
     if not math.isfinite(torque):
         got, expected = "no torque constant and gear ratio of its motor", "both in a robot file, or efforts"
         raise RecordingError(f"current of {name} in {path}", got=got, expected=expected, remedy=remedy)

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean, listed
 from youbot_dynamics.identification.reading._logs import columns_of, read_log
-from youbot_dynamics.identification.reading._whose import of_known_joints
+from youbot_dynamics.identification.reading._whose import unnamed
 from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording
 from youbot_dynamics.recording.message_types import (
+    DYNAMIC_JOINT_STATE,
     IMU,
     JOINT_STATE,
     JOINT_TYPES,
@@ -109,6 +110,7 @@ ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "housing_temperature": (("arm_1/housing_temperature",), (JOINT_STATE,)),
 }
 
+_OF_MOTORS = {"motor_voltage": "voltage", "motor_temperature": "winding", "housing_temperature": "housing"}
 # Topics with the ending of a standard name but another role.
 _NOT_MEANT = {
     "cmd_vel": ("driver/cmd_vel", "trajectory_tracker/cmd_vel"),
@@ -119,6 +121,8 @@ _NOT_MEANT = {
 _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
 # Types that a chosen topic of a role may have, where they are more than those of a topic that is found.
+# Only youbot identify and replay read topics of other names.
+_RECORD = "record it; youbot identify takes another name with --topic {}=NAME, and another robot with --robot-file"
 _CHOSEN = {"odom": (ODOMETRY, TWIST_STAMPED, TWIST), "ground_truth": (*POSE_TYPES, TRANSFORMS)}
 
 
@@ -189,7 +193,8 @@ def _only(recording: Recording, what: str, topics: Sequence[str], role: str) -> 
     """The only topic for a role; a RecordingError if there are several robots in one bag."""
     if len(topics) == 1:
         return topics[0]
-    got, remedy = f"several topics {what}: {', '.join(topics)}", f"choose with --topic {role}={topics[0]}"
+    got = f"several topics {what}: {', '.join(topics)}"
+    remedy = f"youbot identify chooses with --topic {role}={topics[0]}"
     raise RecordingError(f"{recording.path}", got=got, expected="one robot", remedy=remedy)
 
 
@@ -242,7 +247,10 @@ def find_wheel_states(recording: Recording, joints: tuple[str, ...], chosen: Map
     for name in candidates:
         if name.rsplit("/", 1)[-1] != "wheel_commands" and _names(recording, name, joints):
             return name
-    remedy = "record it, name another one with --topic wheel_states=NAME, or this robot with --robot-file"
+    if not candidates:
+        remedy = "without it `youbot identify --only body` finds delays and gains, from cmd_vel with odom or poses"
+        raise _no_states(recording, (), (), "joint_states of the wheels", remedy)
+    remedy = _RECORD.format("wheel_states")
     raise _no_states(recording, joints, candidates, "a topic driver/joint_states", remedy)
 
 
@@ -271,14 +279,13 @@ def find_arm_states(recording: Recording, joints: tuple[str, ...], chosen: Mappi
     if candidates:
         return candidates[0]
     expected = "a topic driver/joint_states with messages of the arm"
-    remedy = "record it, name another one with --topic arm_states=NAME, or this robot with --robot-file"
-    raise _no_states(recording, joints, readings, expected, remedy)
+    raise _no_states(recording, joints, readings, expected, _RECORD.format("arm_states"))
 
 
 def _no_states(
     recording: Recording, joints: Sequence[str], topics: Sequence[str], expected: str, remedy: str
 ) -> RecordingError:
-    got = f"no states of {', '.join(joints)} ({_topics_text(recording, topics)})"
+    got = f"no states of {', '.join(joints) or 'joints'} ({_topics_text(recording, topics)})"
     return RecordingError(f"{recording.path}", got=got, expected=expected, remedy=remedy)
 
 
@@ -294,6 +301,33 @@ def _with_joints(recording: Recording, topic: str) -> str:
     """A topic with the joints that it names, the first eight of many."""
     joints = sorted({name for names in recording.joint_names(topic) for name in names})
     return f"{topic} with {listed(joints)}" if joints else topic
+
+
+def motor_readings(
+    recording: Recording, role: str, joints: tuple[str, ...], chosen: Mapping[str, str]
+) -> tuple[str, Vector, Vector] | None:
+    """Topic, times (m,) [s] and values (m, n) of motors: `motor_voltage`, `motor_temperature` or `housing_temperature`.
+
+    Without a topic of the role they are those of a DynamicJointState; None without any. A temperature of which its name
+    does not tell the part is read only if it is `chosen`, as role -> topic.
+
+    Raises:
+        RecordingError: as `find_topic`.
+    """
+    topic = find_topic(recording, role, chosen)
+    topics = [topic] if topic else _topics(recording, (DYNAMIC_JOINT_STATE,))
+    for name in topics:
+        if not topic and not _names(recording, name, joints):
+            continue
+        states = recording.joint_states(name, joints)
+        values = states.effort
+        if recording.topics[name].type == DYNAMIC_JOINT_STATE:
+            interfaces = (_OF_MOTORS[role], *(["temperature"] if topic and role != "motor_voltage" else []))
+            tables = (states.interfaces.get(interface, values[:0]) for interface in interfaces)
+            values = next((table for table in tables if np.any(np.isfinite(table))), values[:0])
+        if len(values):
+            return name, times_of(states), values
+    return None
 
 
 def recorded_joints(recording: Recording, topic: str, joints: tuple[str, ...]) -> tuple[str, ...]:
@@ -403,7 +437,7 @@ class Opened:
     options: Options  # how the user wants it read
     recording: Recording | None = None  # topics of a bag, or of a text log of a robot; None for channels alone
     log: TextLog | None = None  # the text log, None for a bag
-    unknown: bool = False  # whether it is a bag that tells of its robot neither the name nor a joint
+    unnamed: str = ""  # what to call the robot of a bag that tells neither its name nor a joint
 
     def bag(self) -> Recording:
         """The topics.
@@ -458,5 +492,5 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
         got, expected = f"robot '{opened.robot_id}'", f"robot '{robot.robot_id}'"
         remedy = "name its robot with --robot-file (without it: the default one), or its own with --params-file"
         raise ParameterError(f"recording {path}", got=got, expected=expected, remedy=remedy)
-    known = of_known_joints(recording, robot)
-    return replace(opened, unknown=not (known or opened.robot_id))
+    other = unnamed(recording, robot)
+    return replace(opened, unnamed="" if opened.robot_id else other)

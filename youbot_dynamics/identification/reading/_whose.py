@@ -9,18 +9,16 @@ from contextlib import suppress
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.message_types import JOINT_TYPES
-from youbot_dynamics.robot import Robot
+from youbot_dynamics.robot import UNNAMED, Robot
 
-# Robots of recordings that name none and have no joint of the youBot: a base, and one with joints
-UNNAMED = ("unnamed base", "unnamed robot")
 _REMEDY = "give robot.driver.wheel_joints of its robot file the names of the recording, front left first"
 _MOST_LISTED = 12  # joints in a message
 _WHEEL = re.compile(r"wheel|(front|rear|back).*(left|right)|(left|right).*(front|rear|back)|^[fbr][lr]$", re.IGNORECASE)
 _FEWEST_WHEELS = 3  # of a base that moves in all directions
 
 
-def of_known_joints(recording: Recording, robot: Robot) -> bool:
-    """Whether a recording names a joint of the robot.
+def unnamed(recording: Recording, robot: Robot) -> str:
+    """Name of the robot of a recording that names no joint of the robot, "" of another recording.
 
     Raises:
         RecordingError: it names some of the wheels, and others instead of the rest.
@@ -32,7 +30,7 @@ def of_known_joints(recording: Recording, robot: Robot) -> bool:
         thing, got = f"joints of {recording.path}", ", ".join(sorted(found)[:_MOST_LISTED])
         expected = f"{', '.join(wheels)}, the wheels of robot '{robot.robot_id}'"
         raise RecordingError(thing, got=got, expected=expected, remedy=_REMEDY)
-    return bool(found & {*wheels, *arm})
+    return "" if found & {*wheels, *arm} else UNNAMED[2 if found else 0]
 
 
 def other_joints(recording: Recording, robot: Robot) -> str:

@@ -15,7 +15,7 @@ from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.arm_friction import EffortScale, recorded_effort_scale
 from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Unknown, judge
-from youbot_dynamics.identification.reading import Opened, find_topic, times_of
+from youbot_dynamics.identification.reading import Opened, motor_readings
 from youbot_dynamics.identification.signals import NO_EFFORT, recorded_arm
 from youbot_dynamics.identification.stages import Taken
 from youbot_dynamics.identification.thermal._armature import Armature, identify_armature, winding_from_voltage
@@ -34,8 +34,9 @@ _SLOW = (
 )
 
 NOTHING_MEASURED = (
-    "neither motor voltages nor motor temperatures: record them on "
-    "arm_1/motor_voltage and arm_1/motor_temperature where a robot measures them"
+    "neither motor voltages nor motor temperatures: record them on arm_1/motor_voltage and arm_1/motor_temperature, or "
+    "as voltage, winding_temperature and housing_temperature of a DynamicJointState, where a robot measures them; a "
+    "plain temperature of these states needs --topic motor_temperature=NAME or --topic housing_temperature=NAME"
 )
 
 
@@ -79,8 +80,9 @@ def recorded_motors(recording: Recording, robot: Robot, chosen: Mapping[str, str
         IdentificationError: stamps that decrease.
     """
     roles = ("motor_voltage", "motor_temperature", "housing_temperature")
-    topics = [find_topic(recording, role, chosen) for role in roles]
-    if not any(topics):
+    joints = robot.driver.arm_joints
+    read = [motor_readings(recording, role, joints, chosen) for role in roles]
+    if not any(read):
         raise RecordingError(f"{recording.path}", got=NOTHING_MEASURED)
     signals = recorded_arm(recording, robot, chosen).signals
     if len(signals.time) < 2:
@@ -93,7 +95,7 @@ def recorded_motors(recording: Recording, robot: Robot, chosen: Mapping[str, str
         raise RecordingError(f"motors of robot '{robot.robot_id}'", got=got, expected="both", remedy=remedy)
     current = signals.torque / at_joint
     time = signals.time
-    voltage, winding, housing = (_effort_field(recording, topic, robot.driver.arm_joints) for topic in topics)
+    voltage, winding, housing = (one and one[1:] for one in read)
     steps = np.arange(time[0], time[-1], STEP)
     edges = np.append(steps, steps[-1] + STEP)
     heat_current = _filled(np.sqrt(_means(edges, time, current**2)))
@@ -135,14 +137,6 @@ def _electric(
     means = means[np.isfinite(means[:, -1])]
     n = volts.shape[1]
     return Electric(means[:, -1], *(means[:, k * n : (k + 1) * n] for k in range(5)))
-
-
-def _effort_field(recording: Recording, topic: str | None, joints: tuple[str, ...]) -> tuple[Vector, Vector] | None:
-    """Times (m,) [s] and values (m, n) of a topic with the values in its effort field; None without a topic."""
-    if topic is None:
-        return None
-    states = recording.joint_states(topic, joints)
-    return times_of(states), states.effort
 
 
 def _means(edges: Vector, time: Vector, values: Vector) -> Vector:

@@ -54,6 +54,7 @@ POSE_TYPES = (
 Decoded = TypeVar("Decoded")
 
 _NANOSECONDS = 1_000_000_000
+_OTHERS = [*_decode.INTERFACES][3:]
 
 
 def open_bag(path: Path | str) -> Recording:
@@ -164,7 +165,7 @@ class Recording:
         times, stamps = _decode.seconds(received[rows], self.origin), _decode.stamp_seconds(stamp[rows], self.origin)
         position, ranges = unwrapped(times, position)
         clock = stamps if np.any(stamp) else times
-        kept, (position, velocity, effort, *current) = in_common_rows(clock, (position, *others))
+        kept, (position, velocity, effort, *more) = in_common_rows(clock, (position, *others))
         return series.JointSeries(
             topic,
             names,
@@ -173,7 +174,7 @@ class Recording:
             position[kept],
             velocity[kept],
             effort[kept],
-            current[0][kept] if current else None,
+            {name: one[kept] for name, one in zip(_OTHERS, more, strict=False) if np.any(np.isfinite(one))},
             rejected=rejected + received.size - rows.size,
             ranges=tuple(ranges.tolist()),
         )

@@ -22,7 +22,17 @@ Key = tuple[Any, ...]  # what messages must have in common to be rows of one tab
 Decode = Callable[[bytes], Any]
 RowOf = Callable[[Any], tuple[Key, Sequence[float]]]  # key and numbers of a message
 
-_INTERFACES = ("position",), ("velocity",), ("effort", "torque"), ("current",)  # names in ros2_control, which are free
+# What a DynamicJointState may hold, by its names in ros2_control, which are free.
+INTERFACES = {
+    "position": ("position",),
+    "velocity": ("velocity",),
+    "effort": ("effort", "torque"),
+    "current": ("current",),
+    "voltage": ("voltage",),
+    "winding": ("winding_temperature", "motor_temperature"),
+    "housing": ("housing_temperature", "case_temperature"),
+    "temperature": ("temperature",),  # of any part
+}
 _AT_ONCE = 4096  # messages decoded together
 _MOST_LAYOUTS = 8  # of messages of one size
 _HEAD, _STAMPED_HEAD = 4, 12  # bytes before the numbers: encapsulation; and stamp
@@ -203,7 +213,7 @@ class JointLayout:
     names: tuple[str, ...]  # joints in the order of the columns
     received: IntArray  # (n,) receive time [ns]
     stamp: IntArray  # (n,) header stamp [ns], 0 if not set
-    values: Vector  # (f, n, k) position, velocity, effort, and current of a DynamicJointState, NaN where absent
+    values: Vector  # (f, n, k) position, velocity, effort, of a DynamicJointState all INTERFACES, NaN where absent
 
 
 def joint_layouts(messages: Messages, type_name: str) -> tuple[list[JointLayout], int]:
@@ -217,7 +227,7 @@ def joint_layouts(messages: Messages, type_name: str) -> tuple[list[JointLayout]
             names, fields = message.name, [message.position, message.velocity, message.effort]
         else:
             joints = [dict(zip(one.interface_names, one.values, strict=False)) for one in message.interface_values]
-            names, fields = message.joint_names, [_interface(joints, called) for called in _INTERFACES]
+            names, fields = message.joint_names, [_interface(joints, called) for called in INTERFACES.values()]
         return (tuple(names), *map(len, fields)), [value for field in fields for value in field]
 
     layouts, rejected = [], 0
