@@ -86,11 +86,13 @@ def test_an_unnamed_base_is_not_brought_up_but_identified_again_with_a_file(owne
     drive_of(owner / "homemade.yaml", owner / "log 2", duration=20.0, named=False)
     assert exit_code("identify", "log 2", "--out", "found", "--only", "body") in (0, 3)
     page = re.sub(r"<[^>]*>", "", (owner / "found" / "report.html").read_text())
-    command = "youbot identify 'log 2' --robot-file my_robot.yaml --out found --overwrite"
+    command = "youbot new-robot --bag 'log 2' --out my_robot.yaml"
     assert command in page.replace("&#39;", "'") and "bringup" not in page
     assert "bringup" not in (owner / "found" / "result.yaml").read_text()
-    (owner / "homemade.yaml").rename(owner / "my_robot.yaml")
-    assert exit_code(*shlex.split(command)[1:], "--only", "body") in (0, 3)
+    sizes = ("--wheel-radius", "0.05", "--wheelbase", "0.4", "--track", "0.3")
+    assert exit_code(*shlex.split(command)[1:], *sizes) == 0
+    again = ("log 2", "--robot-file", "my_robot.yaml", "--out", "found", "--overwrite", "--only", "body")
+    assert exit_code("identify", *again) in (0, 3)
 
 
 def test_tape_and_delays_are_used_together_and_a_value_in_both_is_refused(

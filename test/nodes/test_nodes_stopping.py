@@ -259,7 +259,7 @@ def test_motors_go_off_on_exit_if_asked_after_the_zero_command():
 
 def test_motors_stay_on_unless_asked_and_a_service_that_hangs_holds_up_no_exit():
     with Processes() as processes, MotorService() as operator:
-        plain = processes.node("stop_base")
+        plain = processes.node("stop_base", "-p", "wait:=30.0")  # a busy machine connects it late
         operator.wait(lambda: plain.poll() is not None, "the end of stop_base")
         assert plain.returncode == 0 and operator.called == []
         asked = processes.node("stop_base", "-p", "motors_off:=true", "-p", "wait:=0.0")

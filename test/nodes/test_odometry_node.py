@@ -212,18 +212,16 @@ def test_wheel_commands_without_finite_speeds_are_ignored_and_readings_without_a
             assert commands.wait_for_all_acked(Duration(seconds=PATIENCE))
             wheels.roll(0.2, np.ones(4))
         observer.listen(DiagnosticArray, "/diagnostics")
-        observer.wait(lambda: status(observer, WHEELS) is not None, "its diagnostics")
-        assert status(observer, WHEELS).message == "integrating"
-        wheels.angles[1] = np.nan
-        name = f"position of {NAMES[1]}:"
 
-        def told() -> bool:
+        def told(text: str) -> bool:
             wheels.stamp += PERIOD
-            wheels.publish_motion(np.ones(4), None)
+            wheels.publish_motion(np.zeros(4), None)
             observer.spin(PERIOD)
-            return name in status(observer, WHEELS).message
+            return status(observer, WHEELS) is not None and text in status(observer, WHEELS).message
 
-        observer.wait(told, "a word on the wheel without a position")
+        observer.wait(lambda: told("integrating"), "its word that all is well")
+        wheels.angles[1] = np.nan
+        observer.wait(lambda: told(f"position of {NAMES[1]}:"), "a word on the wheel without a position")
         assert status(observer, WHEELS).level == b"\x02"
         assert all(child.poll() is None for child in processes.children)
 

@@ -31,5 +31,5 @@ def until_command(given: argparse.Namespace) -> int:
     code = play_until(given, ros, look)
     if given.out.exists():
         words = f"{shlex.quote(short_path(given.out))} --out found {robot_words(given, robot='')}"
-        announce(f"all that it shows: youbot identify {words}".rstrip())
+        announce("all that it shows:", f"youbot identify {words}".rstrip())
     return code

@@ -141,7 +141,7 @@ def _add_new_robot(verbs) -> None:
     parser = add_verb(
         verbs,
         "new-robot",
-        "make the robot file of a base, an arm or both from a recording, a URDF and at most four answers on a terminal",
+        "make the robot file of a base, an arm or both from a recording, a URDF and at most four answers",
         "  youbot new-robot --bag drive_1 --out my_robot.yaml\n"
         "  youbot new-robot --bag drive_1 --urdf my_robot.urdf --out my_robot.yaml\n"
         "  youbot new-robot --bag drive_1 --wheel-radius '33 mm' --track 0.16 --out my_robot.yaml\n",

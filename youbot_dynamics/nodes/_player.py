@@ -13,7 +13,6 @@ from typing import Any
 import rclpy
 from rclpy.node import Node
 
-from youbot_dynamics.bringup_plan import option_words
 from youbot_dynamics.errors import YoubotDynamicsError
 from youbot_dynamics.interrupts import INTERRUPTED
 from youbot_dynamics.nodes._runtime import init, leave_imports_out_of_collection, without_shared_memory
@@ -25,6 +24,8 @@ DISCOVERY_TIMEOUT = 10.0  # [s] to find the node that takes the motion
 
 def start_first(robot: Robot) -> str:
     """What to do where a robot does not run: a command with the robot of the options of this program."""
+    from youbot_dynamics.bringup_plan import option_words  # only here: most players find their robot
+
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     files = ("robot_file", "params_file", "namespace")
     for name in files:
