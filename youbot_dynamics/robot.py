@@ -105,7 +105,7 @@ class Driver:
         source="a2s-institute/youbot_driver_ros_interface@4c6795f, parameter youBotDriverCycleFrequencyInHz",
     )
     wheel_torque_constant: float = fact(
-        "Torque at a wheel for each ampere of its motor; 0 for unknown.", "N m/A", (0.0, 100.0), source=_WRAPPER
+        "Wheel torque for each ampere of its motor; 0: unknown.", "N m/A", (0.0, 100.0), source="chosen: unknown"
     )
     wheel_speed_limit: float = fact(
         "Wheel speed to which each motor controller limits its own wheel.",

@@ -150,6 +150,14 @@ def test_drives_that_repeat_a_path_and_its_slip_make_nothing_more_certain() -> N
         assert np.ptp(other.interval) == pytest.approx(np.ptp(one.interval), rel=0.02)
 
 
+@pytest.mark.filterwarnings("error")
+def test_turns_on_the_spot_are_one_path_only_where_they_are_alike() -> None:
+    turns = [drive(TRUE_DIFFERENTIAL, seed, axes=(0.0, 0.0, 0.6), place=(0.0, 0.0, 0.0)) for seed in range(6)]
+    still = [dataclasses.replace(one, poses=one.poses * [0.0, 0.0, 1.0]) for one in turns]
+    for drives in (turns, still):
+        assert expected_drift([*drives, *drives], TRUE_DIFFERENTIAL, np.zeros(3)).drives == 6
+
+
 def test_the_predicted_drift_holds_on_drives_that_were_not_fitted() -> None:
     found = calibrate_whole_way([drive(TRUE_DIFFERENTIAL, seed) for seed in range(10)], DIFFERENTIAL)
     inside = []

@@ -151,10 +151,10 @@ def felt_parameters(tree: Tree, rows: ArrayLike, torque: float) -> BaseParameter
 
 
 def common_columns(angles: Vector, accelerations: Vector) -> list[Vector]:
-    """Columns (k,) of what joints do to each other, by their angles and accelerations (n, k), without a tree.
+    """Columns (k,) of what n joints do to each other, by their angles [rad] and accelerations [rad/s2] (n, k).
 
     The weight that a joint of a tree lifts is a sum of sines and cosines of sums and differences of the angles of all
-    subsets of its joints.
+    subsets of its joints. Inertias are constant here, and centrifugal torques are left out.
     """
     count, columns = len(angles), list(accelerations)
     for size in range(1, count + 1):

@@ -4,8 +4,8 @@ Odometry that starts at a pose G leads the tracked body at S on the base over th
 drive G is fitted; left are errors e in position and yaw, with one standard deviation each, found from the data. Slip
 adds up along the way, so the errors of one drive belong together: a drive counts once, however many poses it has, and
 what the drives say differently is the error of the result (the jackknife over drives). On one path the base slips alike
-each time, so drives that repeat it are left out together. A wheel whose radius no drive
-shows stays near the mean of the others. `calibrate` uses windows of some seconds and finds clocks and filters too.
+each time, so drives that repeat it are left out together. A wheel whose radius no drive shows stays near the mean of
+the others. `calibrate` uses windows of some seconds and finds clocks and filters too.
 
 Source: systems 29-31, 34; Martinelli 2002 for slip that adds up; Efron 1982 for the jackknife.
 """
@@ -60,7 +60,9 @@ _FEWEST_DRIVES = 4  # fewer are cut into parts
 _PARTS = 6  # at least, where drives are cut
 _FEWEST_POSES = 8  # compared in a drive
 _LEAST_WAY = 0.5  # [m] way of the wheels in a drive
-_POINTS, _ALIKE = 50, 0.15  # points of two paths, and their difference as a share of the size, or of the turn, of one
+# Chosen: points of two paths, and their largest RMS difference as a share of the size and of the turn of one
+_POINTS, _ALIKE = 50, 0.15
+_LEAST_TURN = 1.0  # [rad] by which the turns of smaller ones are compared, as `_LEAST_WAY` for the size
 _ROUNDS = 4  # of weights
 _FIRST_SCALES = 0.02, 0.1  # [m, rad]
 _USEFUL, _EQUAL = 0.05, 0.005  # largest useful half-width of a size, as its share; of a radius error
@@ -239,15 +241,15 @@ def calibrate_whole_way(
     geometry = _geometry(wheels)
     drives = _drives(recordings, offsets, wheels, geometry.reach)
     guess = np.array([0.0, 0.0, first_yaw(recordings, wheels, offsets)])
-    fitted = _fit(drives, geometry, guess, ())
+    paths = _paths(drives)
+    fitted = _fit(drives, paths, geometry, guess, ())
     estimates = _judged(geometry, fitted, guess)
     refused = {estimate.name for estimate in estimates if not estimate.identified}
     if kept := [column for name, column in geometry.columns.items() if name in refused]:
-        fitted = _fit(drives, geometry, guess, kept)
+        fitted = _fit(drives, paths, geometry, guess, kept)
     found, sensor = geometry.changed(fitted.values[:-3]), guess + fitted.values[-3:]
-    others = (fitted.without[number] for number in _paths(drives))
-    alone = [(geometry.changed(values[:-3]), guess + values[-3:]) for values in others]
-    drift = _drift(drives, alone, geometry)
+    without = [(geometry.changed(values[:-3]), guess + values[-3:]) for values in fitted.without]
+    drift = _drift(drives, paths, [without[path] for path in paths], geometry)
     return WholeWay(estimates, found, read_only(sensor.copy()), drift)
 
 
@@ -271,7 +273,7 @@ def expected_drift(
     """
     offsets, geometry = _checked(recordings, wheels, offsets), _geometry(wheels)
     drives = _drives(recordings, offsets, wheels, geometry.reach)
-    return _drift(drives, [(wheels, sensor)] * len(drives), geometry)
+    return _drift(drives, _paths(drives), [(wheels, sensor)] * len(drives), geometry)
 
 
 def _checked(
@@ -291,8 +293,10 @@ def _checked(
     return checked
 
 
-def _drift(drives: Sequence[_Drive], found: Sequence[tuple[MecanumBase, Vector]], geometry: _Geometry) -> Drift:
-    """Drift of each drive with its geometry and pose of the body (3,).
+def _drift(
+    drives: Sequence[_Drive], paths: Sequence[int], found: Sequence[tuple[MecanumBase, Vector]], geometry: _Geometry
+) -> Drift:
+    """Drift of drives on numbered paths, each with its geometry and pose of the body (3,).
 
     Slip is no random walk: over some lengths the yaw grows faster than over others, and the largest growth counts. The
     growth of the position is that over the shortest: over longer ones nearly all of its error comes from the yaw.
@@ -309,7 +313,7 @@ def _drift(drives: Sequence[_Drive], found: Sequence[tuple[MecanumBase, Vector]]
             yaw_growth = max(yaw_growth, math.sqrt(turning))
     ends = np.vstack([drive.drifts(*given, geometry.reach, math.inf) for drive, given in pairs])
     position, yaw = np.sqrt(np.mean((ends[:, :2] / ends[:, 2:3]) ** 2, axis=0)).tolist()
-    return Drift(position, yaw, max(_paths(drives)) + 1, geometry.kinds, position_growths[0], yaw_growth)
+    return Drift(position, yaw, max(paths) + 1, geometry.kinds, position_growths[0], yaw_growth)
 
 
 def _mean(squares: Vector) -> float:
@@ -369,7 +373,7 @@ def _paths(drives: Sequence[_Drive]) -> list[int]:
     """Number of the path of each drive, equal of those that repeat one; each has its own if there are few paths."""
     seen, numbers = list[Vector](), list[int]()
     for path in (drive.path() for drive in drives):
-        sizes = np.array([np.max(np.ptp(path[:, :2], axis=0)), max(1.0, np.ptp(path[:, 2]))])
+        sizes = np.maximum([np.max(np.ptp(path[:, :2], axis=0)), np.ptp(path[:, 2])], [_LEAST_WAY, _LEAST_TURN])
         apart = [np.sqrt(np.mean((path - other) ** 2, axis=0)) for other in seen]
         alike = [max(np.hypot(x, y) / sizes[0], yaw / sizes[1]) < _ALIKE for x, y, yaw in apart]
         numbers.append(alike.index(True) if any(alike) else len(seen))
@@ -385,8 +389,10 @@ class _Fitted(NamedTuple):
     believed: Vector  # (p + 3, k) changes by one standard deviation of each belief
 
 
-def _fit(drives: Sequence[_Drive], geometry: _Geometry, guess: Vector, kept: Sequence[int]) -> _Fitted:
-    """Fit all drives with equal weight, and each time without those of one path.
+def _fit(
+    drives: Sequence[_Drive], paths: Sequence[int], geometry: _Geometry, guess: Vector, kept: Sequence[int]
+) -> _Fitted:
+    """Fit all drives with equal weight, and each time without those of one of the numbered paths.
 
     `guess` (3,) is of the body's pose; changes in the columns `kept` stay 0.
     """
@@ -409,7 +415,6 @@ def _fit(drives: Sequence[_Drive], geometry: _Geometry, guess: Vector, kept: Seq
         x, y, yaw = np.sqrt(np.mean(squares, axis=0))
         scales = np.maximum([math.hypot(x, y) / math.sqrt(2.0), yaw], 1e-6)
     solved = least_squares(weighted, values, x_scale=np.append(np.full(p, 0.01), (0.02, 0.02, 0.02)))
-    paths = _paths(drives)
     of_row = np.repeat([*paths, -1], [*(3 * len(drive.times) for drive in drives), len(beliefs)])
     normal = solved.jac.T @ solved.jac
     without = []

@@ -131,7 +131,7 @@ def identify(
             raise next(data.broken for data in extracts if data.broken is not None)
         others = {data.unnamed for data in extracts if data.broken is None}
         if not extracted and robot.is_youbot and all(others):
-            named = replace(robot, robot_id=min(others))
+            named = replace(robot, robot_id=next(name for name in UNNAMED if name in others))
         extracted += extracts
         for name in wanted:
             progress(f"fitting {name}")

@@ -120,9 +120,9 @@ _NOT_MEANT = {
 # Topics with the arm joints that are not measurements: commands, estimates, and values known only to a simulation.
 _NO_READINGS = ("_command", "_commands", "estimated_joint_states", "motor_voltage", "_temperature")
 _NO_READINGS_OF = ("ground_truth", "arm_1/friction", "arm_1/torque_available")
-# Types that a chosen topic of a role may have, where they are more than those of a topic that is found.
 # Only youbot identify and replay read topics of other names.
 _RECORD = "record it; youbot identify takes another name with --topic {}=NAME, and another robot with --robot-file"
+# Types that a chosen topic of a role may have, where they are more than those of a topic that is found.
 _CHOSEN = {"odom": (ODOMETRY, TWIST_STAMPED, TWIST), "ground_truth": (*POSE_TYPES, TRANSFORMS)}
 
 
