@@ -47,6 +47,7 @@ from youbot_dynamics.identification.arm_friction._lugre import bend, fit_bristle
 from youbot_dynamics.identification.arm_friction._regressors import with_inertial_parameters
 from youbot_dynamics.identification.arm_friction._rivals import _lasting_rounding
 from youbot_dynamics.identification.arm_friction._rows import arm_equations
+from youbot_dynamics.identification.arm_friction._scale import effort_scale
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay
 from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, arm_windows, shortest, turning_points
 from youbot_dynamics.identification.excitation import arm_motion
@@ -386,6 +387,25 @@ def test_rotors_that_a_urdf_lacks_are_found_and_not_taken_for_scales_of_the_effo
     assert found.parameters[-3:] == pytest.approx([0.28, 0.25, 0.1], rel=0.05)
     assert consistent_inertia(found).parameters[-3:] == pytest.approx([0.28, 0.25, 0.1], rel=0.05)
     assert [name for name in found.base.names if "rotor" in name] == ["j1_rotor", "j2_rotor", "j3_rotor"]
+
+
+def test_a_rotor_that_is_not_given_counts_by_the_inertia_of_its_links():
+    tree, signals, _ = arm_without_rotors()
+    unknowns = {one.name: one for one in arm_equations([signals], ArmFrictionModel(JOINTS[:3], tree))._unknowns()}
+    at_joints = np.max(np.abs([np.diag(tree.mass_matrix(q)) for q in signals.position[::50]]), axis=0)
+    for name, largest in zip(("j1_rotor_change", "j2_rotor_change", "j3_rotor_change"), at_joints, strict=True):
+        assert 0.1 * largest < unknowns[name].resolution < 10.0 * largest
+
+
+@pytest.mark.parametrize("measure", [0.8, 1.25])
+def test_scales_of_efforts_follow_from_those_over_one_joint_and_that_of_the_largest_load(measure):
+    """`link_factors` are in the order of the loads; the weight of a joint that lifts little says nothing."""
+    factors = {"joint_2": (1.2, 0.9), "joint_3": (0.9, 0.7), "joint_1": (5.0, 1e-3)}
+    equations = SimpleNamespace(link_factors=lambda: factors, model=SimpleNamespace(joint_names=JOINTS[:4]))
+    scale = effort_scale(equations, {"joint_1": 0.7, "joint_2": measure})
+    assert scale.overall == pytest.approx(1.2 / measure) and scale.lifting and not scale.weightless
+    of_joints = {"joint_1": 0.84 / measure, "joint_2": 1.2, "joint_3": 1.2 / measure, "joint_4": 1.2 / measure}
+    assert scale.of_joints == pytest.approx(of_joints)
 
 
 def test_efforts_without_a_delay_have_none_although_readings_lie_just_behind_reversals():

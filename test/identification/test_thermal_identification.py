@@ -247,6 +247,22 @@ def test_air_that_warms_does_not_pass_for_a_slow_housing(joint, warming):
     assert found["housing_time_constant"].identified or warming != 0.0, found["housing_time_constant"]
 
 
+@pytest.mark.parametrize("warming", [-4.0, 4.0])
+def test_a_slow_housing_that_follows_the_air_that_warms_counts_as_an_error(warming):
+    """Readings of a housing that is slower than the drift bend where the air follows a line."""
+    motor = dataclasses.replace(MOTOR, housing_time_constant=800.0)
+    run, growth = heated(motor, noise=0.0), coefficient(motor)
+    table = np.full((len(run.time), 2), AMBIENT)
+    for k in range(len(run.time) - 1):
+        table[k + 1] = motor.heat_history(*table[k], run.current[k : k + 1], 1.0)[0]
+        table[k + 1, 1] += warming * run.time[k] / run.time[-1] / motor.housing_time_constant
+    housing = table[:, 1] + 0.05 * np.random.default_rng(0).standard_normal(len(run.time))
+    found = identify_heat([HeatRun(run.time, run.current, None, housing)], coefficient=growth)
+    for name, true in ratios_of(motor).items():
+        assert abs(found[name].value - true) < 2.0 * found[name].standard_error, (found[name], true)
+    assert "drift of the air" in found["heating"].verdict
+
+
 @pytest.mark.parametrize("late", [0, 100, 500])
 def test_a_run_with_a_given_ambient_temperature_starts_with_the_first_reading_hot_or_cold(late):
     cold = heated(noise=0.05)

@@ -26,6 +26,7 @@ from youbot_dynamics.identification.comparison import (
     error_statistics,
     path_errors,
     recorded_path,
+    relative_path,
 )
 from youbot_dynamics.identification.result import Result
 from youbot_dynamics.identification.signals import base_signals
@@ -245,6 +246,18 @@ def test_a_path_carries_the_odometry_beside_the_ground_truth(recording: Recordin
     apart = error_statistics(path_errors(path.estimated, path.actual))
     assert 0.0 < apart.position_rmse < 0.01  # of one and the same drive, by two instruments
     assert error_statistics(path_errors(path.actual, path.desired_poses())).position_rmse > 3.0 * apart.position_rmse
+
+
+def test_the_path_is_that_of_the_last_of_several_trajectories(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [sent] = recording.trajectories("/trajectory")
+    others = [replace(sent, start=sent.start - before, pose=-sent.pose) for before in (30.0, 20.0)]
+    monkeypatch.setattr(Recording, "trajectories", lambda *_: (*others, sent))
+    last = path_of(recording)
+    np.testing.assert_allclose(last.desired_poses()[-1], relative_path(sent.pose, sent.pose[0])[-1], atol=0.02)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(last.actual, path_of(recording).actual)
 
 
 def test_an_odometry_that_does_not_cover_the_drive_is_no_estimate(

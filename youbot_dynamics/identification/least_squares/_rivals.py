@@ -1,8 +1,8 @@
 """Rivals: other explanations that the data do not exclude, which widen the interval of a value or refuse it.
 
 A rival is another fit to the same data: shorter windows, coarser readings, a further term of friction, late efforts, a
-drift, brushes, another kind of loop. What it changes counts as an independent error of each value. If that makes the
-interval too wide, the rival that changes the value most is the reason.
+drift, brushes, another kind of loop. What it changes counts as an independent error of each value, so explanations of
+one cause are one rival. If that makes the interval too wide, the rival that changes the value most is the reason.
 """
 
 from __future__ import annotations

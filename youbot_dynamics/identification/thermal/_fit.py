@@ -208,8 +208,9 @@ def _model_changes(runs: Sequence[HeatRun], coefficient: float, logs: Vector, fi
     """Changes (4,) of the logarithms in other models, each with its cause, as far as the readings show them.
 
     A sensor that lags looks like a slow winding. A lag counts from 3 standard errors, if it is longer than that which
-    all intervals include. Air that warms, or a sensor that drifts, looks like a slow housing; what a linear trend
-    changes counts from 3 standard errors of the change (Hausman 1978).
+    all intervals include. Air that warms, or a sensor that drifts, looks like a slow housing; what a linear trend of
+    the readings, or one of the air that the housing follows, changes counts from 3 standard errors of the change
+    (Hausman 1978).
     """
     changes = []
     try:
@@ -217,14 +218,21 @@ def _model_changes(runs: Sequence[HeatRun], coefficient: float, logs: Vector, fi
         lag = float(late.values[-1])
         if lag > max(SIGNIFICANT * with_lag["lag"].standard_error, LAG):
             changes.append((Reason(Kind.OTHER_EXPLANATION, _LATE.format(lag=lag)), late.values[:-1] - logs))
-        trending = [replace(run, trend=True) for run in runs]
-        drifting, with_trend, _ = _solve(trending, coefficient, [logs])
+        read = _drift_change([replace(run, trend=True) for run in runs], coefficient, logs, fit)
+        followed = _drift_change([replace(run, warming=True) for run in runs], coefficient, logs, fit)
     except IdentificationError:  # too short for one more unknown
         return changes
+    # One drift explains the data, so the larger change counts, not both.
+    return [*changes, (_DRIFTING, np.where(np.abs(read) > np.abs(followed), read, followed))]
+
+
+def _drift_change(drifting: Sequence[HeatRun], coefficient: float, logs: Vector, fit: Fit) -> Vector:
+    """Change (4,) of the logarithms by runs with a drift, 0 where it is not significant."""
+    found, with_drift, _ = _solve(drifting, coefficient, [logs])
     variance = np.diag(fit.covariance)
-    errors = np.sqrt(np.maximum(np.diag(with_trend.covariance) - variance, variance))
-    difference = drifting.values - logs
-    return [*changes, (_DRIFTING, np.where(np.abs(difference) > SIGNIFICANT * errors, difference, 0.0))]
+    errors = np.sqrt(np.maximum(np.diag(with_drift.covariance) - variance, variance))
+    difference = found.values - logs
+    return np.where(np.abs(difference) > SIGNIFICANT * errors, difference, 0.0)
 
 
 def _gap_changes(gaps: Vector) -> list[tuple[Reason, Vector]]:

@@ -38,7 +38,8 @@ class HeatRun:
     housing: Vector | None = None  # (n,) [degC], None if not measured
     # [degC]; None: the motor started at the unknown air temperature, so readings are relative to a constant
     ambient: float | None = None
-    trend: bool = False  # whether the air or a sensor may drift, so that readings are relative to a linear trend
+    trend: bool = False  # whether a sensor may drift, or the air slowly, so that readings are relative to a line
+    warming: bool = False  # whether the air may warm linearly, which the housing follows with its time constant
     _readings: Vector = field(init=False, repr=False)  # (n, 2) of winding and housing
 
     def __post_init__(self) -> None:
@@ -93,10 +94,19 @@ class HeatRun:
     def misfit(self, values: Vector, coefficient: float, lag: float = 0.0) -> Vector:
         """Model minus reading (m,) [K] for all readings; without its mean if the ambient temperature is unknown.
 
-        The readings lag with a time constant of `lag` [s].
+        The readings lag with a time constant of `lag` [s]. With `warming`, less the response to air that warms, too.
         """
         residuals = self.at_readings(self.lagging(self.rises(values, coefficient), lag) - self._readings)
+        if self.warming:
+            response = self.at_readings(self._response_to_warming(values))
+            residuals = residuals - response * float(response @ residuals) / (float(response @ response) or 1.0)
         return np.nan_to_num(np.clip(residuals, -_LARGEST_RESIDUAL, _LARGEST_RESIDUAL), nan=_LARGEST_RESIDUAL)
+
+    def _response_to_warming(self, values: Vector) -> Vector:
+        """Change (n, 2) of the temperatures by air that warms by 1 K/s, the integral of that by air 1 K warmer [K]."""
+        idle = replace(self, current=np.zeros(len(self.time)))
+        cold, warm = (replace(idle, ambient=self.first() + rise).rises(values, 0.0) for rise in (0.0, 1.0))
+        return np.cumsum((warm - cold) * np.diff(self.time, prepend=self.time[0])[:, None], axis=0)
 
     def lagging(self, table: Vector, lag: float) -> Vector:
         """A table (n, 2) of temperatures as sensors read it that follow with a time constant `lag` [s]."""
