@@ -558,6 +558,34 @@ def test_the_speed_of_a_stribeck_curve_is_an_error_of_the_other_values():
     assert np.median(np.abs(np.array(found_at) - 1.0)) < 0.1
 
 
+@pytest.mark.parametrize(("bound", "shown"), [(0.08, False), (0.1, False), (0.15, True), (0.25, True)])
+def test_a_stribeck_curve_below_the_speeds_of_the_motion_is_refused(bound, shown):
+    """A quarter of a minute at each speed to and fro; at the bound of v_s, values were 10 to 40 % too small."""
+
+    def legs(time: np.ndarray) -> np.ndarray:
+        number = (time // 3.0).astype(int)
+        speed = np.array([0.1 if shown else 0.12, 0.16, 0.3, 0.8])[number // 2 % 4] * np.where(number % 2 == 0, 1, -1)
+        return speed * np.tanh(10.0 * np.abs((time + 1.5) % 3.0 - 1.5))
+
+    for seed in range(2, 5):
+        plain = pendulum(legs, noise=0.01, duration=120.0, number=seed)
+        speed = legs(plain.time)
+        torque = plain.torque[:, 0] + 0.4 * np.sign(speed) * np.exp(-((speed / bound) ** 2))
+        found = identify_arm_friction(
+            [dataclasses.replace(plain, torque=torque[:, None])], ArmFrictionModel(("joint",))
+        )["joint"]
+        stribeck = found["stribeck"]
+        assert stribeck.identified == shown, stribeck
+        if shown:
+            assert abs(stribeck.value - 0.4) < 3.0 * stribeck.standard_error
+        else:
+            assert stribeck.reason.kind in (Kind.NOT_EXCITED, Kind.TOO_WIDE)
+        for total in (one for one in found.totals if one.identified):
+            at = float(total.name.rsplit("_", 1)[1])
+            true = 0.3 + 0.05 * at + 0.4 * np.exp(-((at / bound) ** 2))
+            assert abs(total.value - true) < 4.0 * total.standard_error, (total, true)
+
+
 @pytest.mark.parametrize(
     "shape",
     [np.sqrt, np.cbrt, np.square, lambda speed: 0.5 * np.exp(-((speed / 0.05) ** 2))],

@@ -325,6 +325,11 @@ def test_without_numba_the_sums_are_the_same() -> None:
     np.testing.assert_allclose(plain, sums_of_rows_in_disorder(), rtol=1e-12)
 
 
+def test_a_half_width_of_more_than_half_the_value_is_too_wide():
+    assert judge(Unknown("a", "N"), -2.0, 0.5, 1.0).identified
+    assert judge(Unknown("a", "N"), -2.0, 0.5, 1.01).reason.kind is Kind.TOO_WIDE
+
+
 def test_a_value_at_its_bound_is_never_identified_however_near_the_data_come():
     estimate = judge(Unknown("viscous", "N m s/rad", low=0.0, resolution=0.02), -1e-4, 1e-3, 2e-3)
     assert estimate.bound == 0.0 and not estimate.identified

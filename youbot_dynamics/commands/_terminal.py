@@ -97,7 +97,7 @@ def table_console(soft_wrap: bool = True) -> Console:
 
 
 def print_answer(result: Result, result_file: str = "", robot: str = "", verbose: bool = False) -> None:
-    """Print the short answer, as `told`; if `verbose`, also the tables, and why stages have no result."""
+    """Print the answer of `told` in `report/_answer.py`; if `verbose`, also tables, and why stages have no result."""
     _print_lines(told(result, Console().width, result_file, robot, verbose))
     if not verbose:
         return

@@ -23,7 +23,7 @@ from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.errors import IdentificationError, ParameterError, did_you_mean
 from youbot_dynamics.identification.excitation import check_size
 from youbot_dynamics.identification.finding import CASES, Finding
-from youbot_dynamics.identification.least_squares import Kind, with_unit
+from youbot_dynamics.identification.least_squares import WIDEST_SHARE, Kind, with_unit
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options, find_pose_topic, find_wheel_states, open_recording
 from youbot_dynamics.resources import EXCITATION
@@ -40,7 +40,7 @@ _WISHES: dict[str, tuple[str, tuple[tuple[tuple[str, ...], str], ...]]] = {
     "track": (GEOMETRY, ((("track",), "yaw"),)),
     "lateral": (GEOMETRY, ((("lateral_factor",), "y"),)),
 }
-_NARROWEST, _WIDEST = 0.001, 50.0  # wishes [%]; values with wider intervals are not identified
+_NARROWEST, _WIDEST = 0.001, 100.0 * WIDEST_SHARE  # wishes [%]; values with wider intervals are not identified
 _STRAIGHT = 2.6  # duration of a drive along an axis one way [s]
 _ARCS = (("x", 2.6), ("y", 2.0))  # axis and duration one way of the arcs of a round [s]
 _ARC = 0.8  # their turn [rad] over the way [m]

@@ -58,6 +58,10 @@ _NEGATIVE_COULOMB = Reason(
     Kind.UNEXPLAINED,
     "the best fit has a negative Coulomb torque: the model lacks an effect, such as a delay of the efforts",
 )
+_TOO_FAST = Reason(
+    Kind.NOT_EXCITED,
+    "friction falls with speed, but the joint hardly moved slowly enough to show how far; needed: slower motion",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +135,7 @@ def _joint_fit(fit: Fit, row: JointRows, part: slice, explained: float) -> Joint
     estimates = list(fit.estimates[part][: PARTS.index("bend")])
     speeds = np.abs(row.speed)
     evaluated = [np.mean(speeds)] if row.one_speed else np.quantile(speeds, (0.05, 0.5, 0.95))
-    total_speeds = tuple(map(float, evaluated))
+    total_speeds = tuple(float(f"{speed:.3g}") for speed in evaluated)  # as in the names of the totals
     totals = [_total_friction(fit, row, part, speed) for speed in total_speeds]
     errors = np.sqrt(np.nan_to_num(np.diag(fit.covariance)[part]))
     negative = fit.values[part] < -fit.half_width(1.0) * errors
@@ -156,6 +160,9 @@ def _joint_fit(fit: Fit, row: JointRows, part: slice, explained: float) -> Joint
         estimates[0], totals[0] = (estimate.refused(_DECREASING) for estimate in (estimates[0], totals[0]))
     if row.stribeck_speed == 0.0:
         del estimates[PARTS.index("stribeck")]
+    elif row.stribeck_speed <= _SLOWEST * _stribeck_speeds(row)[0]:
+        # v_s may be smaller still: at zero speed the curve is then extrapolated.
+        estimates[2] = estimates[2].refused_if_identified(_TOO_FAST)
     limits = (float(speeds.min()), float(speeds.max()))
     return JointFit(row.name, tuple(estimates), explained, len(row.time), limits, tuple(totals), total_speeds)
 
@@ -344,6 +351,7 @@ _SPEEDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.8)  # values of v_s 
 # Largest v_s over the fastest speed; above it, or below the slowest speed, part of the curve is missing.
 _LARGEST_SPEED_RATIO = 0.5
 _LARGEST_REMAINDER = 0.9  # share of the unexplained torque that may remain if a curve is accepted
+_SLOWEST = 1.01  # ratio to the smallest v_s within which it is at its bound
 _NEWTON_STEPS, _LARGEST_STEP = 2, 0.3  # steps from the best value to the solution, and the largest of them in log(v_s)
 
 
@@ -357,7 +365,7 @@ def with_stribeck(found: ArmFriction) -> ArmFriction:
     identifiable separately. `found` has no Stribeck curves.
     """
     for k, row in enumerate(found.rows):
-        slowest, fastest = np.quantile(np.abs(row.speed), (0.05, 1.0)) * (1.0, _LARGEST_SPEED_RATIO)
+        slowest, fastest = _stribeck_speeds(row)
         tried = [_with_speed(found, row, speed) for speed in _SPEEDS if slowest <= speed <= fastest]
         best = max(tried, key=lambda trial: trial[row.name].explained, default=found)
         if not 1.0 - best[row.name].explained < _LARGEST_REMAINDER * (1.0 - found[row.name].explained):
@@ -369,6 +377,12 @@ def with_stribeck(found: ArmFriction) -> ArmFriction:
             best = _with_speed(best, row, float(np.clip(speed, slowest, fastest)))
         found = best
     return found
+
+
+def _stribeck_speeds(row: JointRows) -> tuple[float, float]:
+    """Smallest and largest v_s [rad/s] that the motion of a joint can show."""
+    slow, fast = np.quantile(np.abs(row.speed), (0.05, 1.0)).tolist()
+    return slow, _LARGEST_SPEED_RATIO * fast
 
 
 def _with_speed(found: ArmFriction, row: JointRows, speed: float) -> ArmFriction:
