@@ -6,15 +6,16 @@ Source: systems 32, 33.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from math import nan
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf, nan
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time, real, rms, usual_step
+from youbot_dynamics.arrays import Flags, Indices, Vector, excerpt, positive_time, real, rms, usual_step
 from youbot_dynamics.errors import IdentificationError, InputError
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
@@ -26,6 +27,7 @@ from youbot_dynamics.identification.delay._fopdt import (
     refused,
 )
 from youbot_dynamics.identification.delay._reasons import (
+    ADDS_UP,
     CONSTANT,
     CONSTANT_BEFORE,
     NO_INFORMATION,
@@ -35,6 +37,7 @@ from youbot_dynamics.identification.delay._reasons import (
     stops,
 )
 from youbot_dynamics.identification.least_squares import (
+    SIGNIFICANT,
     Estimate,
     Kind,
     Reason,
@@ -53,6 +56,8 @@ LEAD = 0.2  # negative range of the search [s]: motion before its command means 
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
 _FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
 _LARGEST = 0.01  # half-width above which that of no delay is negligible [s]
+_QUICK, _FEWEST_SPANS = 8.0, 5.0  # span [s] of what is slow, and the fewest of them
+_MUCH_WIDER = 2.0  # ratio of errors above which slow motion only spoils
 # A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
 _RIVAL_MISFIT = 1.1
 # Improvement of the fit with the opposite sign above which the signs are reported as wrong.
@@ -103,16 +108,31 @@ class _Channel:
     longest: float  # largest delay considered [s]
     command: HeldCommand
     friction: HeldCommand | None = None  # expected at each command, None if unknown
+    span: float = field(default=inf, kw_only=True)  # of the means that are subtracted [s]: it leaves out what is slower
+
+    def quick(self, values: Vector) -> Vector:
+        """Values (m,) less their mean, over a `span` around each."""
+        centred: Vector = values - values.mean()
+        if self.span == inf:
+            return centred
+        first, last = self._around
+        sums = np.concatenate([[0.0], np.cumsum(centred)])
+        return np.asarray(centred - (sums[last] - sums[first]) / (last - first))
+
+    @cached_property
+    def _around(self) -> tuple[Indices, Indices]:
+        """First reading of the `span` around each (m,), and the first one behind it."""
+        ends = self.time + 0.5 * self.span
+        return np.searchsorted(self.time, ends - self.span), np.searchsorted(self.time, ends, side="right")
 
     @property
     def centred(self) -> Vector:
-        """Motion (m,) less its mean."""
-        return np.asarray(self.motion - self.motion.mean())
+        """The quick part (m,) of the motion."""
+        return self.quick(self.motion)
 
     def explained(self, centred: Vector, shift: float, command: HeldCommand | None = None) -> float:
         """Squares of the motion (m,), `centred`, that a shifted command explains; negative if against it."""
-        model = (command or self.command).motion(self.time - shift)
-        model = model - model.mean()
+        model = self.quick((command or self.command).motion(self.time - shift))
         product, power = float(model @ centred), float(model @ model)
         return product * abs(product) / power if power > 0.0 else 0.0
 
@@ -135,7 +155,8 @@ def estimate_delay(
     velocity, C is replaced by its mean slope over one sample interval centred on t. The command before its first sample
     is unknown, so the first `longest` seconds are used only as history; with a constant command no information remains,
     and the verdict says so. The gain is positive, so that half a period of an oscillation is not taken for a delay.
-    Every local minimum of the misfit is refined before minima are compared.
+    Every local minimum of the misfit is refined before minima are compared. In 40 s of positions or more, the motion
+    without its means over 8 s is fitted as well: what slow errors change is an error, or they are left out.
 
     Interval: delete-a-block jackknife over 0.8 s blocks of the linearised fit, with Student's t. The part of the
     residual that `friction` explains repeats with the command; it belongs to the effective delay, not to the noise.
@@ -270,19 +291,21 @@ def _estimate_channel(name: str, channel: _Channel, separate: bool) -> DelayEsti
         return without_fit(Reason(Kind.TOO_LITTLE_DATA, few))
     if np.ptp(recent) <= 1e-9 * max(1.0, fastest):
         return without_fit(CONSTANT)
-    shift = _best_shift(channel)
-    if shift is None:
+    whole = _best_shift(channel)
+    if whole is None:
         return without_fit(CONSTANT_BEFORE)
+    shift = _without_slow_errors(channel, whole)
     value, error, residual, reason = shift.value, shift.error, shift.residual, shift.reason
     half_width = student(shift.freedom) * error
     interval = (value - half_width, value + half_width)
-    dead_time, lag = refused(reason) if separate and reason else (None, None)
-    if separate and not reason:
+    inseparable = reason or (ADDS_UP if _apart(shift, whole) else None)
+    dead_time, lag = refused(inseparable) if separate and inseparable else (None, None)
+    if separate and not inseparable:
         start = max(0.0, value)
         parts = fit_fopdt(command, time, channel.motion, start, channel.friction, channel.longest)
-        dead_time, lag, whole, residual = parts
-        if whole is not None and dead_time.identified and lag.identified:
-            value, error, interval = whole.value, whole.standard_error, whole.interval
+        dead_time, lag, both, residual = parts
+        if both is not None and dead_time.identified and lag.identified:
+            value, error, interval = both.value, both.standard_error, both.interval
             half_width = 0.5 * (interval[1] - interval[0])
     if reason is None:
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
@@ -319,14 +342,14 @@ def _best_shift(channel: _Channel) -> _Shift | None:
         lambda shift: total - max(0.0, channel.explained(centred, shift)), grid, total - np.maximum(explained, 0.0)
     )
     value, misfit = min(minima, key=lambda minimum: minimum[1])
-    model = command.motion(time - value)
-    power = float(np.sum((model - model.mean()) ** 2))
+    model = channel.quick(command.motion(time - value))
+    power = float(np.sum(model**2))
     if power == 0.0:
         return None
-    gain = float((model - model.mean()) @ centred / power)
-    columns = np.column_stack([np.ones(len(time)), model, -gain * command.rate(time - value)])
-    residual = centred - gain * (model - model.mean())
-    noise = _without_friction(residual, columns, channel.friction, time - value)
+    gain = float(model @ centred / power)
+    columns = np.column_stack([np.ones(len(time)), model, -gain * channel.quick(command.rate(time - value))])
+    residual = centred - gain * model
+    noise = _without_friction(residual, columns, channel, time - value)
     covariance, freedom = covariance_in_blocks(columns, noise, time)
     error = float(np.hypot(np.sqrt(covariance[-1, -1]), CLOCK))
     reason = None
@@ -341,6 +364,29 @@ def _best_shift(channel: _Channel) -> _Shift | None:
     elif value >= longest - _GRID:
         reason = search_ended("s", longest)
     return _Shift(value, error, freedom, gain, residual, reason)
+
+
+def _without_slow_errors(channel: _Channel, whole: _Shift) -> _Shift:
+    """Shift of quick motion alone, if slow errors spoil that of the `whole` motion; else the latter, with both errors.
+
+    Positions add up what a limit, a slope or a gain that is not constant does to the speed. On long legs that looks
+    like a shift, alike in many blocks of the jackknife. Subtracting means over some seconds leaves it out; what half
+    that time changes is an error too.
+    """
+    if channel.command.half_window > 0.0 or whole.reason or np.ptp(channel.time) < _FEWEST_SPANS * _QUICK:
+        return whole
+    quick, quicker = (_best_shift(replace(channel, span=span)) for span in (_QUICK, 0.5 * _QUICK))
+    if quick is None or quicker is None or quick.reason:
+        return whole
+    quick = quick._replace(error=float(np.hypot(quick.error, quicker.value - quick.value)))
+    if _apart(quick, whole) or whole.error > _MUCH_WIDER * quick.error:
+        return quick
+    return whole._replace(error=float(np.hypot(whole.error, quick.value - whole.value)))
+
+
+def _apart(one: _Shift, other: _Shift) -> bool:
+    """Whether two shifts contradict each other."""
+    return bool(abs(one.value - other.value) > SIGNIFICANT * np.hypot(one.error, other.error))
 
 
 def _not_shown(channel: _Channel, centred: Vector, minima: Sequence[tuple[float, float]]) -> Reason | None:
@@ -361,11 +407,12 @@ def negligible_delay(stamps: Vector) -> float:
     return min(0.25 * usual_step(stamps), _LARGEST)
 
 
-def _without_friction(residual: Vector, columns: Vector, friction: HeldCommand | None, query: Vector) -> Vector:
+def _without_friction(residual: Vector, columns: Vector, channel: _Channel, query: Vector) -> Vector:
     """Residual (m,) without the part that friction at a few lags explains."""
-    if friction is None:
+    if channel.friction is None:
         return residual
-    table = np.column_stack([columns, *(friction.held(query - lag) for lag in _FRICTION_LAGS)])
+    displaced = [channel.quick(channel.friction.held(query - lag)) for lag in _FRICTION_LAGS]
+    table = np.column_stack([columns, *displaced])
     norms = np.linalg.norm(table, axis=0)
     table = table[:, norms > 0.0] / norms[norms > 0.0]
     return np.asarray(residual - table @ np.linalg.lstsq(table, residual, rcond=None)[0])

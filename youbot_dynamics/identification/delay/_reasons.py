@@ -12,6 +12,10 @@ PERIODIC = Reason(Kind.CONFUSED, "the motion is periodic: the delay and the dela
 OPPOSITE = Reason(Kind.WRONG_SIGNALS, "the motion is opposite to the command: check the signs of the channel")
 NEGATIVE = Reason(Kind.WRONG_SIGNALS, "the fitted dead time is negative: the motion would lead the command")
 FASTER = Reason(Kind.UNEXPLAINED, "the motion changes faster than the command: the model lacks an effect")
+ADDS_UP = Reason(
+    Kind.UNEXPLAINED,
+    "commands and motion differ in more than time: by a speed limit, a slope of the floor, or a gain that changes",
+)
 
 
 def leading(by: str) -> Reason:
