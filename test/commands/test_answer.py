@@ -151,8 +151,8 @@ def test_delays_gains_and_geometry_have_intervals_but_a_gain_of_the_delay_fit_al
     delay = found("robot.base.delay.effective_x", 0.1, 0.01, "s", still)
     only = [delay, found("base.body.gain_x", 0.92, 0.035, "1"), found("base.limits.speed_yaw", 5.0, 1.0, "rad/s")]
     lines = said(result({}, ("body", only)), 80)
-    assert lines[0] == "motion over command forward  0.92 (0.89 to 0.96)"
-    assert lines[1] == "largest speed in yaw         5 rad/s (4 to 6)"
+    assert lines[0] == "gain forward          0.92 (0.89 to 0.96)"
+    assert lines[1] == "largest speed in yaw  5 rad/s (4 to 6)"
 
 
 def test_the_next_command_runs_as_it_stands_and_a_command_without_one_points_to_the_report(said, capsys) -> None:

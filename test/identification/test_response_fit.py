@@ -190,7 +190,7 @@ def test_a_response_that_predicts_less_than_delays_alone_is_not_used(two: list[R
     assert any(finding.part_of for finding in good.findings) and not good.notes
     assert not any(finding.usable for finding in bad.findings)
     (note,) = bad.notes
-    assert "it leaves 2 times what delays alone leave" in note and "effective delays are used instead" in note
+    assert "no better than delays alone: 2.00 times their error" in note and "effective delays are used instead" in note
 
 
 def test_drives_on_different_axes_tell_of_both_together() -> None:

@@ -439,7 +439,8 @@ def judge_driver(
     if arm is not None:
         findings.append(judge_rate("states of the arm", arm.times, driver.rate, needed=False))
     findings += [
-        judge_rate("odometry of the driver", odometry.times, driver.rate, needed=False),
+        # It may come at a rate of its own.
+        judge_rate("odometry of the driver", odometry.times, odometry.times.rate() or driver.rate, needed=False),
         judge_names(driver, names, arm is not None and arm.times.count > 0),
         judge_clock("clock of the wheels", wheels.times),
         judge_signs(wheels, driver),

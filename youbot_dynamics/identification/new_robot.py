@@ -91,7 +91,10 @@ def turning_joints(recording: Recording) -> Judged:
     groups = list(_turned(recording, [topic for topic in topics if topic.endswith("joint_states")] or topics))
     alone = Judged("", "", tuple(joint for *_, joints in groups for joint in joints))
     if not groups:
-        remedy = f"record joint_states of a drive; without them no robot file helps: youbot identify {recording.path}"
+        asked = next((topic for by, topic, *_ in _motions(recording) if by == "commands"), "cmd_vel")
+        role = "" if asked.endswith("cmd_vel") else f" --topic cmd_vel={asked}"
+        command = f"youbot identify {recording.path}{role}"
+        remedy = f"record joint_states of a drive; without them no robot file helps: {command}"
         raise RecordingError(f"{recording.path}", got="no joint that turned", expected="one", remedy=remedy)
     judged = [Judged(by, topic, tuple(_judged(groups, *way))) for by, topic, *way in _motions(recording)]
     judged.sort(key=lambda one: (round(sum(joint.explained for joint in one.wheels), 2), "driver/" in one.topic))

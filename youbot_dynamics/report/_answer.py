@@ -184,7 +184,7 @@ def _without(result: Result) -> str:
     parts, missing = [], set(result.missing)
     if any(finding.identified for finding in result.of(EFFECTIVE)):  # in another stage
         missing.discard("delay")
-    for part in ("base", "arm"):
+    for part in ("base",) if result.robot_id == UNNAMED[0] else ("base", "arm"):
         whats = [about.what for stage, about in STAGES.items() if about.part == part and stage in missing]
         every = len(whats) == sum(about.part == part for about in STAGES.values())
         parts += [f"all of the {part}" if every else f"{listed(whats)} of the {part}"] if whats else []

@@ -372,8 +372,8 @@ def _widened(estimate: Estimate, unknown: Unknown, other: float, kind: str) -> E
     if judge(unknown, min(estimate.value, 0.5 * sum(interval)), error, half_width).identified:
         return replace(estimate, interval=interval, standard_error=error)
     exceeded = (
-        f"it lies between {interval[0]:.3g} and {interval[1]:.3g}: the commands may have exceeded the largest "
-        f"{kind} of the axis; drive with smaller ones"
+        f"it lies between {interval[0]:.3g} and {interval[1]:.3g} {unknown.unit}: the commands may have exceeded the "
+        f"largest {kind} of the axis; drive with smaller ones"
     )
     return undetermined(unknown, Reason(Kind.OTHER_EXPLANATION, exceeded))
 

@@ -31,7 +31,7 @@ ACCELERATION = Row(
 SPEED = Row("base.limits.speed_{axis}", "m/s, rad/s", "largest speed {axis}", told=("limits {axis}", "speed"))
 FINDINGS = Table(
     *(EFFECTIVE, DEAD_TIME, LAG),
-    Row("base.body.gain_{axis}", "1", "motion over command {axis}", told=("delay {axis}", "gain")),
+    Row("base.body.gain_{axis}", "1", "gain {axis}", told=("delay {axis}", "gain")),
     Row("base.body.dead_band_{axis}", "m/s, rad/s", "largest command without effect {axis}"),
     *(ACCELERATION, SPEED),
 )

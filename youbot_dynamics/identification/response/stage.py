@@ -111,7 +111,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     instead = "the configured response or, without one, the effective delays are used instead"
     why = f"it needs the dead time of every axis, and that of {' and '.join(unknown)} was not found"
     if worse:
-        why = f"of the second halves of the drives, it leaves {own / delays:.3g} times what delays alone leave"
+        why = (
+            f"it predicts no better than delays alone: {own / delays:.2f} times their error in second halves of drives"
+        )
     findings = []
     for estimate in response.estimates:
         row, whole = FINDINGS.row(estimate.name), bool(dead_times) and not unknown
