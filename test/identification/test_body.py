@@ -28,11 +28,11 @@ from stage_bags import BASE, ROBOT, WHEELS, nanoseconds, write_rows
 
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError
 from youbot_dynamics.identification.body import BodyAxis, identify_axis
-from youbot_dynamics.identification.body._fit import _widened, combined, commands_known
+from youbot_dynamics.identification.body._fit import _doubtful, _widened, combined, commands_known
 from youbot_dynamics.identification.body._model import LONGEST, Readings
 from youbot_dynamics.identification.delay._fopdt import LaggedCommand
 from youbot_dynamics.identification.excitation import base_program
-from youbot_dynamics.identification.least_squares import Unknown, judge, student
+from youbot_dynamics.identification.least_squares import Kind, Unknown, judge, student
 from youbot_dynamics.identification.pipeline import identify
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.identification.signals import HeldCommand
@@ -534,6 +534,12 @@ def test_wheel_states_show_limits_where_the_drive_asks_for_more_and_nothing_else
     bag = wheels_bag(tmp_path / "free", Plant(rate=50.0, quantum=1e-4), ramps(1)[:, 0])
     missing = identify([bag], ROBOT, Options(), only=("delay", "body")).result.missing["body"]
     assert "no command exceeded what the base can do: largest acceleration forward at least 0.6" in missing
+
+
+def test_only_a_limit_that_may_explain_a_refusal_and_is_not_known_is_doubtful():
+    known, unknown = (judge(Unknown("largest speed", "m/s"), 0.5, error, 2.0 * error) for error in (0.01, 0.4))
+    assert _doubtful(known, "largest speed") == known and _doubtful(unknown, "largest acceleration") == unknown
+    assert _doubtful(unknown, "largest speed").reason.kind is Kind.CONFUSED
 
 
 def test_a_recording_without_odometry_is_refused(drive, tmp_path):

@@ -196,6 +196,12 @@ def test_recordings_that_agree_narrow_the_interval():
     assert both.standard_error == pytest.approx(1e-3 / np.sqrt(2.0))
 
 
+def test_recordings_together_are_valid_up_to_the_fastest_command_of_any():
+    both = [dataclasses.replace(shifted(0.15), fastest=fastest, samples=100) for fastest in (0.3, 0.8)]
+    together = combine(both)
+    assert together.fastest == 0.8 and together.samples == 200
+
+
 def test_recordings_that_disagree_have_an_interval_that_holds_them_all():
     """Two equal drives that told 263.1 to 265.6 and 268.1 to 270.9 ms: nobody knows where a third would be."""
     two = combine([shifted(0.26435, error=6e-4), shifted(0.2695, error=7e-4)])
