@@ -285,8 +285,10 @@ def test_motion_that_stops_before_the_next_command_is_refused(measured_is, perio
         assert found.identified and found.value == pytest.approx(0.11, abs=0.011)
 
 
-def slow_errors(seed: int, *, mixed: bool, scatter: float, limit: float, gain: float) -> tuple[DelayEstimate, float]:
-    """Two long legs, if `mixed` quick motion behind them, of an axis whose speed scatters, and its pure delay [s].
+def slow_errors(
+    seed: int, *, mixed: bool, scatter: float = 0.006, limit: float = 9.0, gain: float = 0.0, lag: float = 0.0
+) -> tuple[DelayEstimate, float]:
+    """Two long legs, if `mixed` quick motion behind them, of an axis whose speed scatters; its dead time + lag [s].
 
     Its speed is at most `limit`, and by the share `gain` larger above .45.
     """
@@ -303,22 +305,23 @@ def slow_errors(seed: int, *, mixed: bool, scatter: float, limit: float, gain: f
         command += 0.25 * waves.sum(axis=0) * ((sent > 55.0) & (sent < 112.0))
     delay, fine = random.uniform(0.08, 0.25), np.arange(0.0, 120.0, step)
     speed = np.clip(HeldCommand(sent, command, 0.0).rate(fine - delay), -limit, limit)
+    speed = lfilter([step / lag], [1.0, step / lag - 1.0], speed) if lag > 0.0 else speed
     share = lfilter([1.0], [1.0, step / 0.3 - 1.0], np.sqrt(2.0 * step / 0.3) * random.standard_normal(len(fine)))
     position = np.cumsum(speed * (1.0 + scatter * share + gain * (np.abs(speed) > 0.45))) * step
     seen = np.arange(0.01, 119.9, 0.025)
     read = 5e-4 * np.round(np.interp(seen, fine, position) / 5e-4)
-    return estimate_delay(sent, command, seen, read, measured_is="position", model="fopdt")[0], delay
+    return estimate_delay(sent, command, seen, read, measured_is="position", model="fopdt")[0], delay + lag
 
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["legs", "legs and quick motion"])
 def test_slow_errors_of_the_speed_are_no_delay(mixed):
     """A speed that scatters by .6 or 2 %, that is 3 % larger on fast legs, that is limited: 30 % of intervals held."""
     held = []
-    kinds = ({"scatter": 0.006}, {"scatter": 0.02}, {"gain": 0.03}, {"limit": 0.5})
+    kinds = ({"scatter": 0.006}, {"scatter": 0.02}, {"gain": 0.03}, {"limit": 0.5}, {"gain": 0.03, "lag": 0.15})
     for kind in kinds:
         for seed in range(6):
-            found, delay = slow_errors(seed, mixed=mixed, **{"scatter": 0.006, "limit": 9.0, "gain": 0.0, **kind})
+            found, delay = slow_errors(seed, mixed=mixed, **kind)
             if found.identified:
                 held.append(found.interval[0] <= delay <= found.interval[1])
     print(f"{np.mean(held):.2f} of {len(held)} hold")
-    assert len(held) >= 20 and np.mean(held) >= 0.85
+    assert len(held) >= 25 and np.mean(held) >= 0.8

@@ -6,21 +6,22 @@ Source: systems 32, 33.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from math import inf, nan
+from dataclasses import dataclass, replace
+from math import hypot, nan
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from youbot_dynamics.arrays import Flags, Indices, Vector, excerpt, positive_time, real, rms, usual_step
+from youbot_dynamics.arrays import Flags, Vector, excerpt, positive_time, real, rms, usual_step
 from youbot_dynamics.errors import IdentificationError, InputError
+from youbot_dynamics.identification.delay._channel import Channel
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
     CLOCK,
     LONGEST,
+    LaggedCommand,
     covariance_in_blocks,
     fit_fopdt,
     identified_together,
@@ -57,6 +58,7 @@ _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a chan
 _FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
 _LARGEST = 0.01  # half-width above which that of no delay is negligible [s]
 _QUICK, _FEWEST_SPANS = 8.0, 5.0  # span [s] of what is slow, and the fewest of them
+_LAGS = (0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # that quick motion may have [s]
 _MUCH_WIDER = 2.0  # ratio of errors above which slow motion only spoils
 # A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
 _RIVAL_MISFIT = 1.1
@@ -99,44 +101,6 @@ class DelayEstimate(Estimate):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Channel:
-    """Readings of one channel, and the command that moved it."""
-
-    time: Vector  # (m,) [s]
-    motion: Vector  # (m,)
-    longest: float  # largest delay considered [s]
-    command: HeldCommand
-    friction: HeldCommand | None = None  # expected at each command, None if unknown
-    span: float = field(default=inf, kw_only=True)  # of the means that are subtracted [s]: it leaves out what is slower
-
-    def quick(self, values: Vector) -> Vector:
-        """Values (m,) less their mean, over a `span` around each."""
-        centred: Vector = values - values.mean()
-        if self.span == inf:
-            return centred
-        first, last = self._around
-        sums = np.concatenate([[0.0], np.cumsum(centred)])
-        return np.asarray(centred - (sums[last] - sums[first]) / (last - first))
-
-    @cached_property
-    def _around(self) -> tuple[Indices, Indices]:
-        """First reading of the `span` around each (m,), and the first one behind it."""
-        ends = self.time + 0.5 * self.span
-        return np.searchsorted(self.time, ends - self.span), np.searchsorted(self.time, ends, side="right")
-
-    @property
-    def centred(self) -> Vector:
-        """The quick part (m,) of the motion."""
-        return self.quick(self.motion)
-
-    def explained(self, centred: Vector, shift: float, command: HeldCommand | None = None) -> float:
-        """Squares of the motion (m,), `centred`, that a shifted command explains; negative if against it."""
-        model = self.quick((command or self.command).motion(self.time - shift))
-        product, power = float(model @ centred), float(model @ model)
-        return product * abs(product) / power if power > 0.0 else 0.0
-
-
 def estimate_delay(
     command_time: ArrayLike,
     command: ArrayLike,
@@ -155,7 +119,7 @@ def estimate_delay(
     velocity, C is replaced by its mean slope over one sample interval centred on t. The command before its first sample
     is unknown, so the first `longest` seconds are used only as history; with a constant command no information remains,
     and the verdict says so. The gain is positive, so that half a period of an oscillation is not taken for a delay.
-    Every local minimum of the misfit is refined before minima are compared. In 40 s of positions or more, the motion
+    Every local minimum of the misfit is refined before minima are compared. In 41 s of positions or more, the motion
     without its means over 8 s is fitted as well: what slow errors change is an error, or they are left out.
 
     Interval: delete-a-block jackknife over 0.8 s blocks of the linearised fit, with Student's t. The part of the
@@ -228,7 +192,7 @@ def estimate_delay(
         rows, used = valid[k], inside[k] & _plausible(stamps, motions[:, k])
         tables = (table for table in (commands, friction_table) if table is not None)
         held = [HeldCommand.beside(sent[rows], table[rows, k], stamps[used], measured_is) for table in tables]
-        channel = _Channel(stamps[used], motions[used, k], longest, *held)
+        channel = Channel(stamps[used], motions[used, k], longest, *held)
         estimates.append(_estimate_channel(name, channel, model == "fopdt"))
     return tuple(estimates)
 
@@ -272,7 +236,7 @@ def _plausible(time: Vector, values: Vector) -> Flags:
         return np.asarray(np.isfinite(time) & (np.abs(values) < _LARGEST_VALUE))
 
 
-def _estimate_channel(name: str, channel: _Channel, separate: bool) -> DelayEstimate:
+def _estimate_channel(name: str, channel: Channel, separate: bool) -> DelayEstimate:
     """Delay of a channel, dead time and lag if they are wanted `separate`."""
     command, time = channel.command, channel.time
     recent = command.values[command.times > time[0] - channel.longest] if len(time) else command.values[:0]
@@ -332,7 +296,7 @@ class _Shift(NamedTuple):
     reason: Reason | None  # why the motion does not show a delay, None if it does
 
 
-def _best_shift(channel: _Channel) -> _Shift | None:
+def _best_shift(channel: Channel) -> _Shift | None:
     """Shift that fits the motion of a channel best, with its error; None if the command was constant before."""
     command, time, centred, longest = channel.command, channel.time, channel.centred, channel.longest
     total = float(centred @ centred)
@@ -366,22 +330,38 @@ def _best_shift(channel: _Channel) -> _Shift | None:
     return _Shift(value, error, freedom, gain, residual, reason)
 
 
-def _without_slow_errors(channel: _Channel, whole: _Shift) -> _Shift:
+def _without_slow_errors(channel: Channel, whole: _Shift) -> _Shift:
     """Shift of quick motion alone, if slow errors spoil that of the `whole` motion; else the latter, with both errors.
 
     Positions add up what a limit, a slope or a gain that is not constant does to the speed. On long legs that looks
-    like a shift, alike in many blocks of the jackknife. Subtracting means over some seconds leaves it out; what half
-    that time changes is an error too.
+    like a shift, alike in many blocks of the jackknife. Subtracting means over some seconds leaves it out. What half
+    that time changes is an error too, and what a lag does: of quick motion, the shift is shorter than dead time + lag.
     """
     if channel.command.half_window > 0.0 or whole.reason or np.ptp(channel.time) < _FEWEST_SPANS * _QUICK:
         return whole
     quick, quicker = (_best_shift(replace(channel, span=span)) for span in (_QUICK, 0.5 * _QUICK))
     if quick is None or quicker is None or quick.reason:
         return whole
-    quick = quick._replace(error=float(np.hypot(quick.error, quicker.value - quick.value)))
+    lagging = _with_lag(replace(channel, span=_QUICK), quick.value)
+    quick = quick._replace(error=hypot(quick.error, quicker.value - quick.value, lagging - quick.value))
     if _apart(quick, whole) or whole.error > _MUCH_WIDER * quick.error:
         return quick
-    return whole._replace(error=float(np.hypot(whole.error, quick.value - whole.value)))
+    return whole._replace(error=hypot(whole.error, quick.value - whole.value))
+
+
+def _with_lag(channel: Channel, shift: float) -> float:
+    """Dead time + lag [s] of the one lag, of some or none, that explains the quick motion best; `shift` is for none."""
+    centred = channel.centred
+
+    def misfit(dead_time: float, command: LaggedCommand | HeldCommand) -> float:
+        return -channel.explained(centred, dead_time, command)
+
+    found = [(misfit(shift, channel.command), shift)]
+    for lag in _LAGS:
+        bounds = (shift - 2.0 * lag, shift)
+        best = minimize_scalar(misfit, bounds=bounds, args=(LaggedCommand(channel.command, lag),), method="bounded")
+        found.append((float(best.fun), float(best.x) + lag))
+    return min(found)[1]
 
 
 def _apart(one: _Shift, other: _Shift) -> bool:
@@ -389,7 +369,7 @@ def _apart(one: _Shift, other: _Shift) -> bool:
     return bool(abs(one.value - other.value) > SIGNIFICANT * np.hypot(one.error, other.error))
 
 
-def _not_shown(channel: _Channel, centred: Vector, minima: Sequence[tuple[float, float]]) -> Reason | None:
+def _not_shown(channel: Channel, centred: Vector, minima: Sequence[tuple[float, float]]) -> Reason | None:
     """Why the motion (m,), `centred`, does not show a delay; None if it does. `minima` are of `_local_minima`."""
     total = float(centred @ centred)
     value, misfit = min(minima, key=lambda minimum: minimum[1])
@@ -407,7 +387,7 @@ def negligible_delay(stamps: Vector) -> float:
     return min(0.25 * usual_step(stamps), _LARGEST)
 
 
-def _without_friction(residual: Vector, columns: Vector, channel: _Channel, query: Vector) -> Vector:
+def _without_friction(residual: Vector, columns: Vector, channel: Channel, query: Vector) -> Vector:
     """Residual (m,) without the part that friction at a few lags explains."""
     if channel.friction is None:
         return residual
@@ -418,7 +398,7 @@ def _without_friction(residual: Vector, columns: Vector, channel: _Channel, quer
     return np.asarray(residual - table @ np.linalg.lstsq(table, residual, rcond=None)[0])
 
 
-def _stop_after(channel: _Channel, centred: Vector, enough: float) -> float:
+def _stop_after(channel: Channel, centred: Vector, enough: float) -> float:
     """Time after each command at which motion stops although the next one comes later [s], 0 if it does not.
 
     A driver with a dead man's switch does that. It is so if a command that ends then leaves a squared residual of the
@@ -448,7 +428,7 @@ def stopping(
     """
     if len(time) < _FEWEST or np.count_nonzero(np.isfinite(commanded)) < _FEWEST:
         return None
-    channel = _Channel(time, motion, longest, HeldCommand.beside(sent, commanded, time, measured_is))
+    channel = Channel(time, motion, longest, HeldCommand.beside(sent, commanded, time, measured_is))
     centred = channel.centred
     most = max(channel.explained(centred, shift) for shift in np.arange(-LEAD, longest, 2.0 * _GRID).tolist())
     after = _stop_after(channel, centred, _STOPS * (float(centred @ centred) - max(0.0, most)))

@@ -79,6 +79,10 @@ class LaggedCommand:
         """
         return LagResponse(*self.command.over_window(self._position, query))
 
+    def motion(self, query: ArrayLike) -> Vector:
+        """Position, or mean speed over the window of the command, at `query` (m,) [s]."""
+        return self.at(query).motion
+
     def twice(self, query: ArrayLike) -> Vector:
         """Response of two such lags in series to the command at `query` (m,): 1 / (1 + lag s)^2 = y + lag dy/dlag."""
         return self.command.over_window(self._double_response, query)
