@@ -155,6 +155,13 @@ def test_delays_gains_and_geometry_have_intervals_but_a_gain_of_the_delay_fit_al
     assert lines[1] == "largest speed in yaw  5 rad/s (4 to 6)"
 
 
+def test_an_unnamed_base_hears_nothing_of_an_arm(said) -> None:
+    missing = {"arm_friction": "no arm", "thermal": "no motors", "base_friction": "got no efforts"}
+    base = result(missing, ("body", [found("base.body.gain_x", 0.92, 0.035, "1")]))
+    assert "arm" in " ".join(said(base, 80))
+    assert "arm" not in " ".join(said(replace(base, robot_id="unnamed base"), 80))
+
+
 def test_the_next_command_runs_as_it_stands_and_a_command_without_one_points_to_the_report(said, capsys) -> None:
     for columns in (40, 80, 200):
         lines = said(whole_arm(3), columns)

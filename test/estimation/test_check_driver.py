@@ -103,6 +103,15 @@ def test_rates_are_compared_with_the_loop_of_the_driver(rate, verdict, told):
     assert found.values["rate_hz"] == pytest.approx(rate, rel=1e-3)
 
 
+def test_odometry_of_a_driver_may_come_at_another_rate_than_its_joints_but_without_gaps():
+    told = odometry()
+    for rows, verdict in ((np.arange(0, N, 2), OK), (np.delete(np.arange(0, N, 2), range(20, 40)), WARNING)):
+        when = Times(told.times.stamp[rows], told.times.received[rows], told.times.arrived[rows])
+        heard = OdometryHeard(when, told.twist[rows])
+        findings = judge_driver(wheels(), None, heard, gyro_heard([]), (DRIVER.wheel_joints,), DRIVER)
+        assert {f.item: f.verdict for f in findings}["odometry of the driver"] == verdict
+
+
 def test_nothing_is_said_of_the_arm_of_a_robot_without_one():
     findings = judge_driver(wheels(), None, odometry(), gyro_heard([]), (DRIVER.wheel_joints,), DRIVER)
     assert worst(findings) == OK

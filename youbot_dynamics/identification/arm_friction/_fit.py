@@ -162,7 +162,8 @@ def _joint_fit(fit: Fit, row: JointRows, part: slice, explained: float) -> Joint
         del estimates[PARTS.index("stribeck")]
     elif row.stribeck_speed <= _SLOWEST * _stribeck_speeds(row)[0]:
         # v_s may be smaller still: at zero speed the curve is then extrapolated.
-        estimates[2] = estimates[2].refused_if_identified(_TOO_FAST)
+        place = PARTS.index("stribeck")
+        estimates[place] = estimates[place].refused_if_identified(_TOO_FAST)
     limits = (float(speeds.min()), float(speeds.max()))
     return JointFit(row.name, tuple(estimates), explained, len(row.time), limits, tuple(totals), total_speeds)
 
