@@ -49,6 +49,7 @@ _COUPLED = 0.7  # unexplained torque of a joint with the effect of others over t
 _ALIKE = 0.002  # [s] by which the efforts of joints may be apart
 # Friction that falls as a gear warms up begins further from its mean than a straight line does, by about this factor.
 _WARMING = 1.25
+_BY_DIRECTION = 0.1  # share of Coulomb friction by which it may differ by direction where the weight hides it
 _FEW_LEVELS, _RARE = 2, 0.05  # efforts of a joint in one direction, and the share of readings that does not count
 _COARSE = Reason(
     Kind.OTHER_EXPLANATION,
@@ -85,7 +86,7 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
             found = _refuse_estimates(_with_window_errors(finer, found), changed)
             break
         found = finer
-    return _refuse_late(_with_shape_errors(_with_reading_errors(found, recordings)))
+    return _refuse_late(_with_hidden_offsets(_with_shape_errors(_with_reading_errors(found, recordings))))
 
 
 def _coupled(recordings: Sequence[ArmSignals], equations: ArmEquations) -> ArmEquations:
@@ -234,6 +235,49 @@ def _with_shape_errors(found: ArmFriction) -> ArmFriction:
         rival = Rival(reason, {one.name: values[one.name] - one.value for one in inertial})
         inertial = widened(inertial, found.fit.unknowns, [rival], found.fit.half_width(1.0))
     return replace(found, joints=tuple(joints), inertial=inertial)
+
+
+def _with_hidden_offsets(found: ArmFriction) -> ArmFriction:
+    """The fit with the error of offsets that the weight hides: bodies and friction explain them, wrongly.
+
+    An offset is half the difference of Coulomb friction by direction, a tenth of it unless the data tell more. Its
+    mean and deviation, given both, are one rival of each joint.
+    """
+    equations, fit, hidden = found.equations, found.fit, [row.hidden_offset() for row in found.rows]
+    if fit is None or not np.any(np.concatenate(hidden)):
+        return found
+    try:
+        told = equations.solution(hidden)
+    except IdentificationError:  # too short for more unknowns
+        return found
+    rivals, known, joints = list[Rival](), bounded_values(fit), list(found.joints)
+    for row, slopes in zip(found.rows, equations.by_offsets().T, strict=True):
+        if np.any(row.hidden_offset()):
+            size = _size(told[further_term(row.name)], _BY_DIRECTION * known[f"{row.name}_coulomb"])
+            differs = f"differs by direction by {2.0 * size:.2g} {found.model.unit(row.name, 'N m')}"
+            text = (
+                f"Coulomb friction of {row.name} that {differs} would look like weight; needed: a wider range of angles"
+            )
+            changes = dict(zip(known, size * slopes, strict=True))
+            rivals.append(Rival(Reason(Kind.OTHER_EXPLANATION, text), changes))
+    for row in found.rows:
+        joint = joints[row.joint]
+        others = [{name: known[name] + change for name, change in rival.changes.items()} for rival in rivals]
+        own = [
+            replace(rival, changes=joint.changes_to(other, row)) for rival, other in zip(rivals, others, strict=True)
+        ]
+        joints[row.joint] = joint.with_rivals(fit, own)
+    inertial = widened(found.inertial, fit.unknowns, rivals, fit.half_width(1.0))
+    return replace(found, joints=tuple(joints), inertial=inertial)
+
+
+def _size(told: Estimate, expected: float) -> float:
+    """Root mean square of a value that is 0 +-`expected` before the data and `told` by them."""
+    error = told.standard_error
+    if not math.isfinite(error):
+        return expected
+    share = expected**2 / max(expected**2 + error**2, 1e-30)
+    return math.hypot(share * told.value, math.sqrt(share) * error)
 
 
 def _power_rival(joint: JointFit, row: JointRows, other: Fit, exponent: float) -> Rival:

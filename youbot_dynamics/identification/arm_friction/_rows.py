@@ -62,7 +62,7 @@ _LEAST_REVERSE_SHARE = 0.1  # share of the windows that must slide in the other 
 _NO_TORQUE = 1e-9  # [N m] below any reading
 _WEIGHED = 0.5  # least mean torque of the links, over that of efforts of one sign, that may be the weight behind it
 _WEIGHT_SHARE = 0.95  # share of a constant not explained by the bodies below which weight may replace friction
-_OFFSET_SHARE = 0.3  # share of a constant not explained by weight and friction that an offset needs
+_OFFSET_SHARE = 0.1  # share of a constant not explained by weight and friction that an offset needs
 
 # Unknowns of the friction of a joint; "bend" is stribeck times the error of log(v_s). `_fit` refers to the first
 # three by their position, and "bend" is last, since it is no result.
@@ -163,11 +163,19 @@ class JointRows:
         return self.one_sign and both and abs(np.mean(self.nominal)) < _WEIGHED * abs(np.mean(self.torque))
 
     @property
+    def one_way(self) -> bool:
+        """Whether the joint slid in one direction only."""
+        backward = float(np.mean(self.speed < 0.0))
+        return min(backward, 1.0 - backward) < _LEAST_REVERSE_SHARE
+
+    @property
     def hidden_by_weight(self) -> bool:
         """Whether the joint slid in one direction only, so that the bodies can replace friction."""
-        backward = float(np.mean(self.speed < 0.0))
-        one_way = min(backward, 1.0 - backward) < _LEAST_REVERSE_SHARE
-        return one_way and _unexplained_constant(self.body[:, self.free]) < _WEIGHT_SHARE
+        return self.one_way and _unexplained_constant(self.body[:, self.free]) < _WEIGHT_SHARE
+
+    def hidden_offset(self) -> Vector:
+        """Column (r,) of an offset of the efforts that the bodies explain; 0 where it is an unknown, or is friction."""
+        return np.full(len(self.time), float(not self.offset and not self.one_way))
 
     @property
     def known(self) -> Vector:
@@ -326,6 +334,19 @@ class ArmEquations:
         tables = (np.column_stack([row.bodies(), row.friction()]) for row in self.rows)
         targets = (row.torque - row.known for row in self.rows)
         return np.array([rms(_unexplained(*pair, 1e-6)) for pair in zip(tables, targets, strict=True)])
+
+    def by_offsets(self) -> Vector:
+        """Change (p, k) of all values by 1 N m of an offset that the weight hides, of each joint; 0 for others."""
+        tables, offsets = [], []
+        for k, row in enumerate(self.rows):
+            table = self.table(k)
+            weight = _noise_weight(table, row.torque - row.known)
+            tables.append(weight * table)
+            offsets.append(weight * self._of_joint(k, row.hidden_offset()[:, None]))
+        table = np.vstack(tables)
+        lengths = np.linalg.norm(table, axis=0)
+        lengths[lengths == 0.0] = 1.0
+        return np.asarray(np.linalg.lstsq(table / lengths, np.vstack(offsets), rcond=1e-9)[0] / lengths[:, None])
 
     def _of_joint(self, k: int, columns: Vector) -> Vector:
         """Columns (r, c) of the k-th joint among those (r, c k) of all joints, which are 0."""

@@ -203,7 +203,7 @@ def _refused_armature(unknowns: Sequence[Unknown], reason: Reason) -> Armature:
 
 def winding_from_voltage(
     time: Vector, voltage: Vector, current: Vector, speed: Vector, constant: float, coefficient: float
-) -> tuple[Vector, Vector, float]:
+) -> tuple[Vector, Vector, tuple[float, float] | None]:
     """Temperature of a winding from its resistance (V - K w) / i, over windows of 5 s with current.
 
     Times, voltages, currents and speeds of the rotor (n,) [s, V, A, rad/s] are from a cold start on; `constant` is K
@@ -211,19 +211,25 @@ def winding_from_voltage(
 
     Returns:
         Middles (k,) of the windows [s], temperature rises (k,) above the first of them [K], and the cold resistance
-        [Ohm], extrapolated to the start by a line through the first windows.
+        with its standard error [Ohm]. That is extrapolated by a line through the first windows to their begin, and on
+        by half of what currents before them may have warmed the winding, which is an error, too. Empty and None for
+        fewer than four windows.
     """
-    empty = np.zeros(0), np.zeros(0), math.nan
+    empty = np.zeros(0), np.zeros(0), None
     if not len(time):
         return empty
     index = np.floor((time - time[0]) / _WINDOW).astype(int)
     power = np.bincount(index, current**2)
     counts = np.maximum(np.bincount(index), 1)
     powered = power / counts > _LEAST_CURRENT_SHARE * float(np.mean(current**2))
+    if np.count_nonzero(powered) < _FIRST_WINDOWS:
+        return empty
     middles = time[0] + _WINDOW * (np.flatnonzero(powered) + 0.5)
     resistance = np.bincount(index, (voltage - constant * speed) * current)[powered] / power[powered]
-    if len(middles) < _FIRST_WINDOWS:
-        return empty
-    first = slice(0, _FIRST_WINDOWS)
-    cold = float(np.polyval(np.polyfit(middles[first] - time[0], resistance[first], 1), 0.0))
-    return middles, (resistance / cold - 1.0) / coefficient, cold
+    first = np.flatnonzero(powered)[:_FIRST_WINDOWS]
+    since = middles[:_FIRST_WINDOWS] - (middles[0] - 0.5 * _WINDOW)
+    line, covariance = np.polyfit(since, resistance[:_FIRST_WINDOWS], 1, cov=True)
+    heat = power / counts
+    before = 0.5 * _WINDOW * float(np.sum(heat[: first[0]]) / np.mean(heat[first]))  # [s] of the first windows' heat
+    cold, warmed = float(line[1] - before * line[0]), before * float(line[0])
+    return middles, (resistance / cold - 1.0) / coefficient, (cold, math.hypot(math.sqrt(covariance[1, 1]), warmed))

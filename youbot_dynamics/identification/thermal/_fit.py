@@ -230,7 +230,8 @@ def _drift_change(drifting: Sequence[HeatRun], coefficient: float, logs: Vector,
     """Change (4,) of the logarithms by runs with a drift, 0 where it is not significant."""
     found, with_drift, _ = _solve(drifting, coefficient, [logs])
     variance = np.diag(fit.covariance)
-    errors = np.sqrt(np.maximum(np.diag(with_drift.covariance) - variance, variance))
+    with np.errstate(invalid="ignore"):  # of one at its bound, which both leave undetermined
+        errors = np.sqrt(np.maximum(np.diag(with_drift.covariance) - variance, variance))
     difference = found.values - logs
     return np.where(np.abs(difference) > SIGNIFICANT * errors, difference, 0.0)
 

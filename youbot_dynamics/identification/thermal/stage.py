@@ -341,7 +341,7 @@ def _runs_from_resistance(
     parts: Sequence[MotorSignals], k: int, constant: float, coefficient: float
 ) -> tuple[list[HeatRun], tuple[float, float] | None]:
     """Heat data of one joint whose winding temperature comes only from its resistance, and its cold resistance."""
-    runs, colds = [], []
+    runs, colds = list[HeatRun](), list[tuple[float, float]]()
     for part in parts:
         electric = part.electric
         if electric is None:
@@ -355,9 +355,11 @@ def _runs_from_resistance(
         inside = index < len(winding)
         winding[index[inside]] = rises[inside]
         runs.append(HeatRun(part.heat_time, part.heat_current[:, k], winding))
-        colds += [cold] if math.isfinite(cold) else []
-    mean = float(np.mean(colds)) if colds else math.nan
-    return runs, (mean, _COLD_ERROR * mean) if colds else None
+        colds += [] if cold is None else [cold]
+    if not colds:
+        return runs, None
+    mean, error = np.mean(colds, axis=0).tolist()
+    return runs, (mean, math.hypot(_COLD_ERROR * mean, error))
 
 
 def _at_reference(fitted: Estimate, cold: tuple[float, float] | None, at_ambient: float, air: float) -> Estimate:
