@@ -16,11 +16,14 @@ from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, stairs
 from stage_bags import WHEELS, Row, arm_rows, base_rows, joint_state_cdr, nanoseconds, swing, write_rows
 
 from youbot_dynamics.errors import IdentificationError, OutputError, RecordingError, YoubotDynamicsError
-from youbot_dynamics.identification.finding import StageResult
+from youbot_dynamics.identification.calibration.stage import FINDINGS as CALIBRATION
+from youbot_dynamics.identification.finding import Finding, StageResult
+from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
 from youbot_dynamics.identification.pipeline import Identification, fleet_worker, identify
 from youbot_dynamics.identification.pipeline._extraction import HereWorker, Task
-from youbot_dynamics.identification.pipeline._pipeline import _add
+from youbot_dynamics.identification.pipeline._pipeline import _add, _with_errors_of_scales
 from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.identification.response.stage import FINDINGS as RESPONSE
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.message_types import odometry_cdr
 from youbot_dynamics.report import write_outputs
@@ -294,3 +297,24 @@ def test_a_provisional_value_gives_way_to_that_of_a_later_stage_and_any_other_st
         stages = [StageResult("first", (a, b), provisional=provisional)]
         assert _add(stages, StageResult("second", (b, c))) == {"first" if provisional else "second"}
         assert ["".join(one.name for one in stage.findings) for stage in stages] == kept
+
+
+@pytest.mark.parametrize(("axis", "error"), [("x", 0.01), ("y", 0.01), ("yaw", np.hypot(0.01, 0.02))])
+def test_a_gain_by_the_wheels_has_the_error_of_the_geometry_that_the_same_recordings_gave(axis, error) -> None:
+    """Gains were 12 to 34 of their errors off beside a radius that was known to 1 %."""
+
+    def estimate(name: str, value: float, relative: float, reason: Reason | None = None) -> Estimate:
+        change = relative * value
+        return Estimate(name, "m" if value < 0.5 else "1", value, change, (value - change, value + change), reason)
+
+    size = (("wheel_radius", 0.05, 0.01, None), ("lever", 0.4, 0.02, None))
+    refused = ("lateral_factor", 0.95, 0.5, Reason(Kind.TOO_WIDE, "too wide"))
+    geometry = [Finding(CALIBRATION.row(name), estimate(name, *values)) for name, *values in (*size, refused)]
+    gain = Finding(RESPONSE.row(f"gain_{axis}"), estimate(f"gain_{axis}", 0.95, 1e-4))
+    alone = _with_errors_of_scales(StageResult("response", (gain,)), []).findings[0]
+    (wider,) = _with_errors_of_scales(
+        StageResult("response", (gain,)), [StageResult("calibration", tuple(geometry))]
+    ).findings
+    assert alone == gain and wider.identified
+    assert wider.estimate.standard_error == pytest.approx(0.95 * np.hypot(error, 1e-4))
+    assert wider.estimate.interval[1] - 0.95 > 1.9 * wider.estimate.standard_error

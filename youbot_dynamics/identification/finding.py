@@ -41,6 +41,8 @@ class Row:
     quiet: bool = False  # whether the answer tells it only where it is refused
     # Whether a base that cannot move sideways lacks it, such as all of rollers; None: if it is of the axis y
     sideways: bool | None = None
+    # Axis -> keys of findings of earlier stages that it is in proportion to, as far as these are identified
+    scales: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     of: dict[str, str] = field(default_factory=dict)  # what the keys stand for, such as {"axis": "x"}
 
     def refused(self, reason: Reason) -> Finding:

@@ -13,7 +13,8 @@ from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError, listed
 from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.comparison import PathComparison, RecordedPath
-from youbot_dynamics.identification.finding import StageResult
+from youbot_dynamics.identification.finding import Finding, StageResult
+from youbot_dynamics.identification.least_squares import NORMAL, Kind, Reason, Rival, widened
 from youbot_dynamics.identification.pipeline._extraction import (
     FAILURES,
     Extracted,
@@ -139,6 +140,7 @@ def identify(
             if isinstance(outcome, YoubotDynamicsError):
                 lacking[name] = outcome
                 continue
+            outcome = _with_errors_of_scales(outcome, stages)
             repeated |= _add(stages, outcome)
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
     _check_found(only, stages, lacking, extracted)
@@ -189,6 +191,23 @@ def _requested(only: tuple[str, ...], robot: Robot, logs: Sequence[Columns | Non
         got, remedy = ", ".join(sorted(roles)), "name these columns with --columns"
         raise RecordingError(f"columns of {thing}", got=got, expected=expected, remedy=remedy)
     return found
+
+
+def _with_errors_of_scales(outcome: StageResult, stages: Sequence[StageResult]) -> StageResult:
+    """A stage's findings with the relative errors of what earlier stages found and they are in proportion to."""
+    found = {finding.row.key: finding for stage in stages for finding in stage.findings if finding.identified}
+
+    def scaled(finding: Finding) -> Finding:
+        estimate, keys = finding.estimate, finding.row.scales.get(finding.row.of.get("axis", ""), ())
+        rivals = []
+        for scale in (found[key] for key in keys if key in found):
+            reason = Reason(Kind.DEPENDS, f"it is in proportion to the {scale.row.in_words}, whose interval is wide")
+            change = estimate.value * scale.estimate.standard_error / scale.estimate.value
+            rivals.append(Rival(reason, {estimate.name: change}))
+        (wider,) = widened([estimate], (), rivals, NORMAL)
+        return replace(finding, estimate=wider)
+
+    return replace(outcome, findings=tuple(scaled(finding) for finding in outcome.findings))
 
 
 def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:

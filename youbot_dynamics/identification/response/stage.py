@@ -34,7 +34,14 @@ _QUIET: dict[str, Any] = {"told": ("response of the base",), "quiet": True}
 _ROLLERS = _QUIET | {"sideways": True}
 DEAD_TIME = Row("robot.base.response.dead_time_{axis}", "s", "dead time {axis} of the response", _WHOLE, True, **_QUIET)
 LAG = Row("robot.base.response.lag", "s", "lag of the response", _WHOLE, **_QUIET)
-GAIN = Row("base.response.gain_{axis}", "1", "gain {axis}, for the geometry in use", told=("delay {axis}", "gain"))
+_LEVERS = ("lever", "wheel_distance", "track")
+GAIN = Row(
+    "base.response.gain_{axis}",
+    "1",
+    "gain {axis}, for the geometry in use",
+    told=("delay {axis}", "gain"),
+    scales={"x": ("wheel_radius",), "y": ("wheel_radius", "lateral_factor"), "yaw": ("wheel_radius", *_LEVERS)},
+)
 FINDINGS = Table(
     *(DEAD_TIME, LAG),
     Row("robot.base.response.rate", "1/s", "half the damping of the speed loops", _WHOLE, **_QUIET),
