@@ -101,6 +101,20 @@ def test_wheels_of_robots_of_another_make_are_named_too(seed):
         assert words in blamed(wired(signals, *wiring), base)
 
 
+def test_exchanged_sides_of_a_differential_base_are_named_although_a_body_mounted_backwards_explains_them_too():
+    random, base, time = np.random.default_rng(4), MecanumBase.differential(0.08, 0.4), np.arange(0.0, 60.0, 0.05)
+    twists = np.column_stack([0.3 * np.sin(0.7 * time), np.zeros(len(time)), 0.8 * np.sin(0.31 * time + 1.0)])
+    pose, poses, angles = np.zeros(3), [], 0.05 * np.cumsum([base.wheel_speeds(twist) for twist in twists], axis=0)
+    for twist in twists:
+        pose = planar.integrate(pose, twist, 0.05)
+        poses.append(planar.compose(pose, np.array([0.1, 0.0, 0.1])))
+    seen = np.array(poses) + random.normal(size=(len(time), 3)) * [0.01, 0.01, 0.01]
+    assert blamed(CalibrationSignals(time, angles, time, seen), base) == ""
+    told = blamed(CalibrationSignals(time, angles[:, ::-1], time, seen), base)
+    assert "the readings of fl were those of fr, the readings of fr were those of fl" in told
+    assert "all readings were reversed and the tracked body turned by -174 deg" in told
+
+
 @pytest.mark.parametrize("words", HANDS)
 def test_poses_with_a_wrong_sign_are_named(words):
     signals = drawn_run(5, replace(drawn_tracker(5), sensor=(0.1, 0.0, 0.2)), 30.0).signals()

@@ -356,6 +356,18 @@ def test_where_no_axis_moves_as_commanded_the_next_step_is_to_see_which_wheel_is
     assert steps[1].command == "youbot play excitation"
 
 
+@pytest.mark.parametrize(
+    ("recording", "command"), [("drive", "youbot new-robot --bag drive --out checked.yaml"), ("a.csv", "")]
+)
+def test_where_an_axis_moves_against_its_command_no_drive_is_suggested(recording: str, command: str) -> None:
+    """With the wheels of both sides exchanged, forward has a delay, and yaw drives away from every correction."""
+    against = delay("yaw", NAN, NAN, Reason(Kind.WRONG_SIGNALS, "the motion is opposite to the command"), gain=NAN)
+    source, found = Source(recording, "", "", "", "", ""), (DELAYS[0], against)
+    following = next_step(replace(result((StageResult("delay", found),)), sources=(source,)), "found/result.yaml")
+    assert following.words.startswith("an axis moves against its command: mend its sign") and not following.at_once
+    assert following.command == command
+
+
 @pytest.mark.parametrize("identified", [False, True])
 def test_the_next_step_with_an_unnamed_arm_is_its_urdf(identified: bool) -> None:
     found = DELAYS[:1] if identified else ()

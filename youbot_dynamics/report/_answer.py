@@ -21,6 +21,7 @@ from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.response.stage import GAIN
 from youbot_dynamics.identification.result import Result, next_bringup
 from youbot_dynamics.identification.stages import STAGES
+from youbot_dynamics.recording.text_columns import SUFFIXES
 from youbot_dynamics.report._words import Rows, brief, listed, rounded, shown
 from youbot_dynamics.robot import UNNAMED
 
@@ -216,6 +217,11 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
     if _contradicts(result, "calibration"):
         return NextStep("mend what wheels and poses contradict, before the base drives, and identify again", "")
     delays = result.of(EFFECTIVE)
+    if result.sources and any(_is(finding, Kind.WRONG_SIGNALS) for finding in delays):
+        words = "an axis moves against its command: mend its sign before you drive"
+        if Path(result.sources[0].path).suffix.lower() in SUFFIXES:  # a text log, whose columns are unknown here
+            return NextStep(words, "")
+        return NextStep(f"{words}; see which wheel is where and how it turns:", _new_robot(result, "checked.yaml"))
     efforts = _contradicts(result, "arm_friction", "thermal", "base_friction")
     if efforts and not any(finding.usable for finding in delays):
         return NextStep("mend the efforts, which contradict the robot (see above), and identify again", "")

@@ -34,6 +34,7 @@ _FEWEST = 50  # rows
 _FLAT = 0.02  # ratio of singular values of the motion below which an axis is missing
 _LEAST_ROTATION = 0.05  # [rad] of all wheels in half a second
 _JUMP = 4.0  # factor of the usual motion per rotation above which a tracker jumped, below which it froze
+_STRAIGHT = 0.5  # [rad] of the tracked body on the robot, below which it is mounted as the robot looks
 _KEPT = 0.8  # share of the rows, with the smallest residuals, for the second fit: trackers jump, counters restart
 # What would be right with the poses if their y and yaw had these signs.
 _HANDS = {
@@ -81,6 +82,10 @@ def miswired(recordings: Sequence[CalibrationSignals], start: Guess) -> Reason |
     unique = not any(other.changes == ranked[0].changes and not other.turned(ranked[0]) for other in ranked[1:])
     causes = [name for name, misfit in hands.items() if misfit <= least + _EQUAL]
     causes += [ranked[0].in_words()] if ranked and unique else []
+    # Who has not turned the tracked body has rather exchanged wheels.
+    straight = [fitted for fitted in ranked if abs(fitted.yaw) < _STRAIGHT]
+    if straight and straight[0] is not ranked[0] and all(one.changes > straight[0].changes for one in straight[1:]):
+        causes.append(straight[0].in_words())
     if not causes:
         return None
     would = f"the poses do not follow the wheels, but would if {', or if '.join(causes)}"
