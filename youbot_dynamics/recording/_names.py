@@ -151,6 +151,8 @@ def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, uni
     name = _joint(header)
     if not role and (role := _OF_UNIT.get(unit, "") if _BRACKETS.search(header) else ""):  # a word of another language
         name = _joint("".join(char for char in header if char.isdigit()))
+    if not role and words[0] == "t" and (_HOUSING | _WINDING) & {*words}:  # "T_winding_C"
+        role, name = "temperature", _joint(header[header.lower().index("t") + 1 :])
     if role == "temperature":
         housing, winding = bool(_HOUSING & {*words}), bool(_WINDING & {*words})
         role = "housing" if housing else role

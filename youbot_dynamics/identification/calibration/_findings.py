@@ -19,6 +19,7 @@ from youbot_dynamics.robot_base import BaseGeometry
 
 _ERROR = "radius error of the {wheel} wheel"
 _LEVER = "lever of a turn"
+_DRIFT = "drift of odometry"
 FINDINGS = Table(
     Row("robot.base.geometry.wheel_radius", "m", "mean radius of the wheels", told=("mean wheel radius",)),
     Row(
@@ -45,8 +46,8 @@ FINDINGS = Table(
         sideways=True,
     ),
     Row("base.geometry.sensor_{axis}", "m, rad", "place of the tracked body {axis}", sideways=False),
-    Row("robot.base.drift.position", "m/sqrt(m)", "growth of position errors of odometry"),
-    Row("robot.base.drift.yaw", "rad/sqrt(m)", "growth of yaw errors of odometry"),
+    Row("robot.base.drift.position", "m/sqrt(m)", "growth of position errors of odometry", told=(_DRIFT,), quiet=True),
+    Row("robot.base.drift.yaw", "rad/sqrt(m)", "growth of yaw errors of odometry", told=(_DRIFT,), quiet=True),
     Row("base.geometry.time_offset", "s", "clock of the poses ahead of that of the wheels"),
     Row("base.geometry.time_offset_{recording}", "s", "clock of the poses ahead of the wheels, recording {recording}"),
     Row("base.geometry.pose_smoothing", "s2", "smoothing of the poses"),

@@ -447,7 +447,10 @@ class Opened:
         """
         if self.recording is None:
             expected = "a bag with topics, or a text log with position.JOINT, measured.x or pose.x"
-            raise RecordingError(str(self.path), got="a text log", expected=expected)
+            speeds = ", ".join(self.log.joints.get("velocity", ())) if self.log is not None else ""
+            got = f"a text log with the speed of {speeds}, but no angle" if speeds else "a text log"
+            remedy = "add a column with the angle, the sum of speed times time" if speeds else ""
+            raise RecordingError(str(self.path), got=got, expected=expected, remedy=remedy)
         return self.recording
 
     @property
