@@ -236,7 +236,7 @@ def _smoother(
         values |= {"max_velocity": most, "min_velocity": tuple(0.0 - limit for limit in most)}
         comments.append(
             f"Speed of each axis alone [m/s, m/s, rad/s]: reached by the drive, or at {robot.base.limits.wheel_speed:g}"
-            " rad/s of the wheels; together they need more."
+            " rad/s of the wheels (base.limits.wheel_speed of the robot file, or assumed); together they need more."
         )
     if set(accelerations) == set(_AXES):
         most = tuple(accelerations[axis] for axis in _AXES)

@@ -408,7 +408,8 @@ def _paths(
 def compare(name: str, drives: Sequence[RecordedPath], robot: Robot) -> PathComparison:
     """Recorded drives of the program `name` side by side, with the restored and the simulated drive.
 
-    Both use the identified delays of the robot.
+    Both use the identified delays of the robot. Feedback is not simulated for a base that cannot move sideways, since
+    the tracker gives it none.
     """
     shortest = min(drives, key=lambda path: len(path.time))
     time, desired = shortest.time, shortest.desired_poses()
@@ -416,11 +417,11 @@ def compare(name: str, drives: Sequence[RecordedPath], robot: Robot) -> PathComp
     for path in drives:
         if path.label == comparison.OPEN_LOOP:
             actual[comparison.RESTORED] = path.restored(robot.base.delay.effective())[: len(time)]
-    plant = BaseOnly(identified_model(robot), robot.driver, seed=0)
-    settings = TrackerSettings(feedback=robot.base.geometry.moves_sideways)
-    simulated = drive(shortest.desired, robot, plant, 0, settings)
-    poses = comparison.relative_path(simulated.true_pose, np.zeros(3))
-    actual[comparison.SIMULATED] = comparison.sample_poses(simulated.reading_time - simulated.start, poses, time)
+    if robot.base.geometry.moves_sideways:
+        plant = BaseOnly(identified_model(robot), robot.driver, seed=0)
+        simulated = drive(shortest.desired, robot, plant, 0, TrackerSettings())
+        poses = comparison.relative_path(simulated.true_pose, np.zeros(3))
+        actual[comparison.SIMULATED] = comparison.sample_poses(simulated.reading_time - simulated.start, poses, time)
     ordered = {label: actual[label] for label in comparison.ROWS if label in actual}
     estimated = {path.label: path.estimated[: len(time)] for path in drives if path.estimated is not None}
     base = robot.base.geometry

@@ -91,7 +91,8 @@ def recorded_motors(recording: Recording, robot: Robot, chosen: Mapping[str, str
     gears = np.array([motor.gear_ratio for motor in motors])
     at_joint = np.array([motor.torque_constant for motor in motors]) * gears
     if np.all(np.isnan(at_joint)):
-        got, remedy = "no torque constant and gear ratio of any motor", "give both in a robot file: docs/new_robot.md"
+        got = "no torque constant and gear ratio of any motor"
+        remedy = "give both in a robot file, as for one motor on a bench in docs/new_robot.md"
         raise RecordingError(f"motors of robot '{robot.robot_id}'", got=got, expected="both", remedy=remedy)
     current = signals.torque / at_joint
     time = signals.time
