@@ -43,7 +43,7 @@ from youbot_dynamics.identification.arm_friction._inertia import (
     consistent_inertia,
     pseudo_inertia,
 )
-from youbot_dynamics.identification.arm_friction._lugre import bend, fit_bristles
+from youbot_dynamics.identification.arm_friction._lugre import bend, fit_bristles, reading_noise
 from youbot_dynamics.identification.arm_friction._regressors import with_inertial_parameters
 from youbot_dynamics.identification.arm_friction._rivals import _lasting_rounding
 from youbot_dynamics.identification.arm_friction._rows import arm_equations
@@ -956,6 +956,43 @@ def test_bristles_softer_than_the_search_are_refused():
     signals = ArmSignals(time, np.interp(time, fine, path)[:, None], torque[:, None])
     found = identify_arm_friction([signals], ArmFrictionModel(("joint",), weighed=False))
     assert "lower bound of the search" in fit_bristles([signals], found, "joint").sigma0.verdict
+
+
+def noisy_bristles(noise: float, seed: int) -> tuple[ArmSignals, float]:
+    """A joint at 100 Hz with noise of its angles [rad], and the stiffness of its bristles [N m/rad]."""
+    random = np.random.default_rng(seed)
+    steepness, coulomb = random.uniform(1000.0, 2000.0), 0.6
+    fine = np.arange(0.0, 60.0, 1e-3)
+    path, share = np.cumsum(wave(fine)) * 1e-3, np.empty(len(fine))
+    bend(path, steepness, share)
+    speed = wave(fine)
+    torque = (0.1 * np.gradient(speed, fine) + coulomb * share + 0.3 * speed)[::10]
+    torque += 0.05 * random.standard_normal(len(torque))
+    position = path[::10] + noise * random.standard_normal(len(torque))
+    return ArmSignals(fine[::10], position[:, None], torque[:, None]), steepness * coulomb
+
+
+def test_noise_of_the_angles_makes_no_bristle_softer():
+    model, deviations = ArmFrictionModel(("joint",), weighed=False), []
+    for seed in range(6):
+        signals, true = noisy_bristles(1.2e-4, seed)
+        sigma0 = fit_bristles([signals], identify_arm_friction([signals], model), "joint").sigma0
+        print(seed, true, sigma0)
+        assert sigma0.identified and sigma0.value == pytest.approx(true, rel=0.3)
+        deviations.append(abs(sigma0.value - true) / sigma0.standard_error)
+    assert max(deviations) < 3.0
+    signals, true = noisy_bristles(2.5e-4, 0)
+    sigma0 = fit_bristles([signals], identify_arm_friction([signals], model), "joint").sigma0
+    assert "the angles are too noisy" in sigma0.verdict, sigma0
+
+
+@pytest.mark.parametrize(("noise", "step"), [(0.0, 0.0), (2e-4, 0.0), (0.0, 3e-4)])
+def test_noise_of_readings_is_measured_in_the_motion_and_steps_at_rest_are_noise(noise, step):
+    time = np.arange(0.0, 60.0, 1e-2)
+    position = 0.5 * np.sin(time) + noise * np.random.default_rng(0).standard_normal(len(time))
+    position = step * np.round(position / step) if step else position
+    turns = [(k - 20, k, k + 20) for k in (157, 471, 785)]
+    assert reading_noise(time, position, turns) == pytest.approx(np.hypot(noise, step / 12**0.5), rel=0.3, abs=1e-6)
 
 
 def pushed(delay: float, sign: float = 1.0) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar, nnls
 
-from youbot_dynamics.arrays import Indices, Vector, usual_step
+from youbot_dynamics.arrays import Indices, Vector, rms, smallest_change, usual_step
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError
@@ -30,11 +30,13 @@ from youbot_dynamics.identification.least_squares import (
     Estimate,
     Kind,
     Reason,
+    Rival,
     Rows,
     Unknown,
     judge,
     least_squares,
     undetermined,
+    widened,
 )
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
 
@@ -43,7 +45,9 @@ _START_DISTANCE = 0.01  # used before a reversal [rad]
 _MOST_READINGS = 4000  # readings of a reversal
 _FEWEST = 6
 _ACCELERATION_MEAN = 0.02  # averaging time of positions before they are differentiated to accelerations [s]
-_POSITION_MEAN = 0.008  # averaging time of positions in the path of the bristle [s]
+_POSITION_MEAN = 0.008  # shortest averaging time of positions in the path of the bristle [s]
+_ACCELERATION_SPAN = 0.05  # between the positions that tell the acceleration of a reversal [s]
+_MEDIAN = 0.6745  # of the magnitude of a normal error, in standard deviations
 _REFINEMENT = 8  # cubic interpolation points between two readings, since the turning point falls between readings
 
 
@@ -119,11 +123,12 @@ def near_reversals(recordings: Sequence[ArmSignals], found: ArmFriction, joint: 
         prompt = [np.interp(even + delay, even, torque) for torque in signals.torque.T]
         signals = replace(signals, time=even, torque=np.column_stack(prompt))
         time, position = signals.time, signals.position[:, column]
+        turns = _reversal_pieces(position)
         fine_time = np.interp(np.arange((len(time) - 1) * _REFINEMENT + 1) / _REFINEMENT, np.arange(len(time)), time)
-        paths.append(_smooth_path(time, position, fine_time))
+        paths.append(_smooth_path(time, position, fine_time, _averaging_time(time, position, turns)))
         steps.append(fine_time + np.arange(len(fine_time)) * 1e-12)
         rates.append((len(time) - 1) / max(float(time[-1] - time[0]), 1e-9))
-        for first, turn, last in _reversal_pieces(position):
+        for first, turn, last in turns:
             index = np.arange(first, last)[:_MOST_READINGS]
             friction = _friction_torque(signals, found, tree, joint, index)
             finite = np.isfinite(friction)
@@ -141,12 +146,50 @@ def near_reversals(recordings: Sequence[ArmSignals], found: ArmFriction, joint: 
     return Reversals(len(pieces), number, torque, distance, paths, steps, indices, recorded, rate)
 
 
-def _smooth_path(time: Vector, position: Vector, fine_time: Vector) -> Vector:
-    """Positions at times `fine_time` (f,) from a cubic through means over 8 ms of positions (s,) at times (s,).
+def _near(turns: Sequence[tuple[int, int, int]], margin: int, count: int) -> Indices:
+    """Indices (r,) of the readings of reversals that have `margin` others on either side among `count`."""
+    near = np.concatenate([np.zeros(0, dtype=np.intp), *(np.arange(first, last) for first, _, last in turns)])
+    return near[(near >= margin) & (near < count - margin)]
 
-    Without the means, encoder quantisation at high rates would look like motion back and forth.
+
+def reading_noise(time: Vector, position: Vector, turns: Sequence[tuple[int, int, int]]) -> float:
+    """Standard deviation of the noise of positions (s,) at times (s,) near reversals [rad]; 0 without reversals.
+
+    Smooth motion has hardly any fourth divided differences. Near reversals the joint is slow, so that errors of the
+    stamps are no noise of the positions; where it rests, steps of the encoder show no error, but they have one.
     """
-    group_size = max(1, round(_POSITION_MEAN / usual_step(time)))
+    near = _near(turns, 2, len(time))
+    if not len(near):
+        return 0.0
+    window = near[:, None] + np.arange(-2, 3)
+    stamps = time[window] - time[near, None]
+    weights = 1.0 / np.prod(stamps[:, :, None] - stamps[:, None, :] + np.eye(5), axis=2)
+    differences = np.sum(weights * position[window], axis=1) / np.linalg.norm(weights, axis=1)
+    rounding = float(smallest_change(position[:, None])[0]) / math.sqrt(12.0)
+    return max(float(np.median(np.abs(differences))) / _MEDIAN, rounding)
+
+
+def _averaging_time(time: Vector, position: Vector, turns: Sequence[tuple[int, int, int]]) -> float:
+    """Averaging time T of positions (s,) at times (s,) in the path of the bristle [s], the longer the more noise.
+
+    Over T, the mean of positions with an acceleration a is off by a T^2 / 24, and noise of readings at intervals dt
+    leaves noise sqrt(dt / T) in it; T makes both equal.
+    """
+    step = usual_step(time)
+    apart = max(1, round(_ACCELERATION_SPAN / step))
+    near = _near(turns, apart, len(time))
+    second = position[near + apart] - 2.0 * position[near] + position[near - apart]
+    acceleration = rms(second) / (apart * step) ** 2 if np.any(second) else math.inf
+    balanced = (24.0 * reading_noise(time, position, turns) * math.sqrt(step) / acceleration) ** 0.4
+    return max(_POSITION_MEAN, float(balanced))
+
+
+def _smooth_path(time: Vector, position: Vector, fine_time: Vector, mean: float) -> Vector:
+    """Positions at times `fine_time` (f,) from a cubic through means over `mean` [s] of positions (s,) at times (s,).
+
+    Without the means, noise and encoder quantisation would look like motion back and forth, in which a bristle relaxes.
+    """
+    group_size = max(1, round(mean / usual_step(time)))
     groups = len(time) // group_size
     middles = time[: groups * group_size].reshape(groups, group_size).mean(axis=1)
     means = position[: groups * group_size].reshape(groups, group_size).mean(axis=1)
@@ -204,13 +247,20 @@ def _friction_torque(signals: ArmSignals, found: ArmFriction, tree: Tree | None,
 
 _SLOWEST_RATE = 500.0  # rate of readings below which sigma1 is not estimated [1/s]
 _STEEPEST, _FLATTEST = 3e5, 30.0  # range of sigma0 / coulomb in the search [1/rad]
+_GRID = 4.0  # points of the search per factor of e
 _BOUND_MARGIN = 1.01  # ratio to the softest value within which the search ended at its bound, not at a minimum
 _FEWEST_IN_TRANSITION = 2.0  # mean number of readings during the transition of a reversal
 _TRANSITION = 3.0  # length of the transition in units of coulomb / sigma0
 _SMOOTHING = 0.05
-_NO_REVERSAL = Reason(Kind.NOT_EXCITED, "the joint never reversed while it slid")
+_NO_REVERSAL = Reason(Kind.NOT_EXCITED, "the joint never reversed while it slid, or noise of a milliradian hides where")
 _NO_FRICTION = Reason(Kind.WRONG_SIGNALS, "the torque at the reversals shows no friction, or its sign is wrong")
 _UP_TO_COULOMB = Reason(Kind.DEPENDS, "it is the stiffness up to the Coulomb torque, which is not identified")
+_NOISY = Reason(
+    Kind.OTHER_EXPLANATION,
+    "the angles are too noisy for a bend of the bristles of this size; needed: finer angles, a higher rate of "
+    "readings, or quicker reversals",
+)
+_REPETITIONS, _NOISY_RANGE = 3, 6.0  # with more noise; factor of the steepness searched in each
 _SIGMA0, _SIGMA1 = Unknown("sigma0", "N m/rad", low=0.0), Unknown("sigma1", "N m s/rad", low=0.0)
 
 
@@ -237,20 +287,11 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
     reversals = near_reversals(recordings, found, fitted[0])
     if reversals is None:
         return _refused(_NO_REVERSAL)
-
-    def misfit(log: float) -> float:
-        table = reversals.columns(math.exp(log))
-        residual = reversals.torque - table @ _solve(table, reversals.torque)
-        return float(residual @ residual)
-
-    grid = np.linspace(math.log(_FLATTEST), math.log(_STEEPEST), 40)
-    k = int(np.argmin([misfit(float(log)) for log in grid]))
-    bounds = (float(grid[max(0, k - 1)]), float(grid[min(len(grid) - 1, k + 1)]))
-    steepness = math.exp(float(minimize_scalar(misfit, bounds=bounds, method="bounded").x))
+    steepness, at_steepest = _best_steepness(reversals, _FLATTEST, _STEEPEST)
     bending = (reversals.distance > 0.0) & (reversals.distance < _TRANSITION / steepness)
     transition_readings = float(np.count_nonzero(bending)) / reversals.count
     coulomb = _solve(reversals.columns(steepness), reversals.torque)[0]
-    if transition_readings < _FEWEST_IN_TRANSITION or k == len(grid) - 1:
+    if transition_readings < _FEWEST_IN_TRANSITION or at_steepest:
         few = f"{math.floor(transition_readings)} readings show how the torque turns round when the joint reverses"
         faster = f"{_FEWEST_IN_TRANSITION:g} are needed: reverse more slowly, or record at a higher rate"
         reason = Reason(Kind.TOO_LITTLE_DATA, f"{few}, {faster}; Coulomb and viscous friction do not need them")
@@ -262,7 +303,8 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
     else:
         reason = _UP_TO_COULOMB
         try:
-            bristles = _linearised(reversals, steepness, transition_readings)
+            noisy = _noise_rival(recordings, found, fitted[0], reversals, steepness)
+            bristles = _linearised(reversals, steepness, transition_readings, noisy)
             if found[joint]["coulomb"].identified:
                 return bristles
         except IdentificationError:
@@ -276,7 +318,52 @@ def _solve(table: Vector, torque: Vector) -> Vector:
     return np.asarray(nnls(table, torque)[0], dtype=np.float64)
 
 
-def _linearised(reversals: Reversals, steepness: float, transition_readings: float) -> Bristles:
+def _best_steepness(reversals: Reversals, low: float, high: float) -> tuple[float, bool]:
+    """Steepness of least misfit between two [1/rad], and whether it is at the upper one."""
+
+    def misfit(log: float) -> float:
+        table = reversals.columns(math.exp(log))
+        residual = reversals.torque - table @ _solve(table, reversals.torque)
+        return float(residual @ residual)
+
+    grid = np.linspace(math.log(low), math.log(high), 2 + round(_GRID * math.log(high / low)))
+    k, last = int(np.argmin([misfit(float(log)) for log in grid])), len(grid) - 1
+    bounds = (float(grid[max(0, k - 1)]), float(grid[min(last, k + 1)]))
+    return math.exp(float(minimize_scalar(misfit, bounds=bounds, method="bounded").x)), k == last
+
+
+def _noise_rival(
+    recordings: Sequence[ArmSignals], found: ArmFriction, joint: int, reversals: Reversals, steepness: float
+) -> Rival:
+    """Angles without noise: what noise as large again changes in the fit tells what their own noise has changed.
+
+    A bend of the bristles is a distance, and noise adds to its square. What it changes in sigma1 is of first order.
+
+    Source: simulation extrapolation, Cook and Stefanski 1994.
+    """
+    random, column = np.random.default_rng(0), found.rows[joint].joint
+    solutions = []
+    for _ in range(_REPETITIONS):
+        noisier = []
+        for signals in recordings:
+            position = signals.position.copy()
+            turns = _reversal_pieces(position[:, column])
+            noise = reading_noise(even_stamps(signals.time, position), position[:, column], turns)
+            position[:, column] += noise * random.standard_normal(len(position))
+            noisier.append(replace(signals, position=position))
+        other = near_reversals(noisier, found, joint)
+        if other is None:
+            return Rival(_NOISY, {_SIGMA0.name: math.inf, _SIGMA1.name: math.inf})
+        steeper, _ = _best_steepness(other, steepness / _NOISY_RANGE, steepness * _NOISY_RANGE)
+        solutions.append(_solve(other.columns(steeper), other.torque) * [steeper, 1.0])
+    stiffness, damping = _solve(reversals.columns(steepness), reversals.torque) * [steepness, 1.0]
+    found0, found1 = np.transpose(solutions)
+    growth = rms((stiffness / np.maximum(found0, 1e-9)) ** 2 - 1.0)
+    change = stiffness / math.sqrt(1.0 - growth) - stiffness if growth < 1.0 else math.inf
+    return Rival(_NOISY, {_SIGMA0.name: change, _SIGMA1.name: rms(found1 - damping)})
+
+
+def _linearised(reversals: Reversals, steepness: float, transition_readings: float, noisy: Rival) -> Bristles:
     """Estimates from the linearised fit about the solution."""
     table, step = reversals.columns(steepness), 1e-3
     values = _solve(table, reversals.torque)
@@ -302,6 +389,7 @@ def _linearised(reversals: Reversals, steepness: float, transition_readings: flo
             f"{_SLOWEST_RATE:.0f} Hz is needed"
         )
         damping = undetermined(_SIGMA1, Reason(Kind.TOO_LITTLE_DATA, slow))
+    stiffness, damping = widened((stiffness, damping), (_SIGMA0, _SIGMA1), [noisy], fit.half_width(1.0))
     return Bristles(stiffness, damping, reversals.count)
 
 
