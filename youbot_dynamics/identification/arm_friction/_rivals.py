@@ -26,6 +26,7 @@ from youbot_dynamics.identification.arm_friction._rows import (
     JointRows,
     arm_equations,
     further_term,
+    noise_weight,
 )
 from youbot_dynamics.identification.arm_friction._windows import shortest
 from youbot_dynamics.identification.least_squares import (
@@ -243,16 +244,19 @@ def _with_hidden_offsets(found: ArmFriction) -> ArmFriction:
     An offset is half the difference of Coulomb friction by direction, a tenth of it unless the data tell more. Its
     mean and deviation, given both, are one rival of each joint.
     """
-    equations, fit, hidden = found.equations, found.fit, [row.hidden_offset() for row in found.rows]
-    if fit is None or not np.any(np.concatenate(hidden)):
+    fit = found.fit
+    # An offset is an unknown of the others; of a joint that slid one way it is friction.
+    hidden = [row for row in found.rows if not row.offset and not row.one_way]
+    if fit is None or not hidden:
         return found
+    columns = [np.full(len(row.time), float(row in hidden)) for row in found.rows]
     try:
-        told = equations.solution(hidden)
+        told = found.equations.solution(columns)
     except IdentificationError:  # too short for more unknowns
         return found
     rivals, known, joints = list[Rival](), bounded_values(fit), list(found.joints)
-    for row, slopes in zip(found.rows, equations.by_offsets().T, strict=True):
-        if np.any(row.hidden_offset()):
+    for row, slopes in zip(found.rows, _by_offsets(found.equations, columns).T, strict=True):
+        if row in hidden:
             size = _size(told[further_term(row.name)], _BY_DIRECTION * known[f"{row.name}_coulomb"])
             differs = f"differs by direction by {2.0 * size:.2g} {found.model.unit(row.name, 'N m')}"
             text = (
@@ -269,6 +273,21 @@ def _with_hidden_offsets(found: ArmFriction) -> ArmFriction:
         joints[row.joint] = joint.with_rivals(fit, own)
     inertial = widened(found.inertial, fit.unknowns, rivals, fit.half_width(1.0))
     return replace(found, joints=tuple(joints), inertial=inertial)
+
+
+def _by_offsets(equations: ArmEquations, columns: Sequence[Vector]) -> Vector:
+    """Change (p, k) of all values by 1 N m of an offset of each joint in the rows of its column (r,)."""
+    tables, offsets = [], []
+    for k, (row, column) in enumerate(zip(equations.rows, columns, strict=True)):
+        table = equations.table(k)
+        weight = noise_weight(table, row.torque - row.known)
+        tables.append(weight * table)
+        offsets.append(np.zeros((len(column), len(columns))))
+        offsets[-1][:, k] = weight * column
+    stacked = np.vstack(tables)
+    lengths = np.linalg.norm(stacked, axis=0)
+    lengths[lengths == 0.0] = 1.0
+    return np.asarray(np.linalg.lstsq(stacked / lengths, np.vstack(offsets), rcond=1e-9)[0] / lengths[:, None])
 
 
 def _size(told: Estimate, expected: float) -> float:

@@ -69,8 +69,6 @@ _OFFSET_SHARE = 0.1  # share of a constant not explained by weight and friction 
 PARTS = ("coulomb", "viscous", "stribeck", "offset", "bend")
 # Nodes in a window, -1 to 1, and weights of a quadrature for means with the weight of `_windows`, (1 - x^2)^2
 _NODES, _NODE_WEIGHTS = roots_gegenbauer(5, 2.5)
-
-
 MOST_COUPLED = 3  # joints: the weight of more has more columns than a minute of readings determines
 # Units of joints that slide by those of joints that turn
 _OF_SLIDING = {"N m": "N", "N m s/rad": "N s/m", "N m/rad": "N/m"}
@@ -165,17 +163,12 @@ class JointRows:
     @property
     def one_way(self) -> bool:
         """Whether the joint slid in one direction only."""
-        backward = float(np.mean(self.speed < 0.0))
-        return min(backward, 1.0 - backward) < _LEAST_REVERSE_SHARE
+        return bool(0.5 - abs(np.mean(self.speed < 0.0) - 0.5) < _LEAST_REVERSE_SHARE)
 
     @property
     def hidden_by_weight(self) -> bool:
         """Whether the joint slid in one direction only, so that the bodies can replace friction."""
         return self.one_way and _unexplained_constant(self.body[:, self.free]) < _WEIGHT_SHARE
-
-    def hidden_offset(self) -> Vector:
-        """Column (r,) of an offset of the efforts that the bodies explain; 0 where it is an unknown, or is friction."""
-        return np.full(len(self.time), float(not self.offset and not self.one_way))
 
     @property
     def known(self) -> Vector:
@@ -262,8 +255,7 @@ def _unexplained(table: Vector, target: Vector, rcond: float) -> Vector:
 
 def _unexplained_constant(table: Vector) -> float:
     """Share of a constant that columns (r, m) cannot explain."""
-    ones = np.ones(len(table))
-    return float(np.linalg.norm(_unexplained(table, ones, 1e-9)) / np.linalg.norm(ones))
+    return rms(_unexplained(table, np.ones(len(table)), 1e-9))
 
 
 # Blocks of the scatter: longest and shortest length [s], and the wanted excess of their number over the unknowns.
@@ -335,19 +327,6 @@ class ArmEquations:
         targets = (row.torque - row.known for row in self.rows)
         return np.array([rms(_unexplained(*pair, 1e-6)) for pair in zip(tables, targets, strict=True)])
 
-    def by_offsets(self) -> Vector:
-        """Change (p, k) of all values by 1 N m of an offset that the weight hides, of each joint; 0 for others."""
-        tables, offsets = [], []
-        for k, row in enumerate(self.rows):
-            table = self.table(k)
-            weight = _noise_weight(table, row.torque - row.known)
-            tables.append(weight * table)
-            offsets.append(weight * self._of_joint(k, row.hidden_offset()[:, None]))
-        table = np.vstack(tables)
-        lengths = np.linalg.norm(table, axis=0)
-        lengths[lengths == 0.0] = 1.0
-        return np.asarray(np.linalg.lstsq(table / lengths, np.vstack(offsets), rcond=1e-9)[0] / lengths[:, None])
-
     def _of_joint(self, k: int, columns: Vector) -> Vector:
         """Columns (r, c) of the k-th joint among those (r, c k) of all joints, which are 0."""
         count = columns.shape[1]
@@ -366,7 +345,7 @@ class ArmEquations:
         pieces = []
         for k, row in enumerate(self.rows):
             table, target = self.table(k), row.torque - row.known
-            weight = _noise_weight(table, target)
+            weight = noise_weight(table, target)
             if further:
                 table = np.hstack([table, self._of_joint(k, further[k][:, None])])
             pieces += row.pieces(weight * table, weight * target, block)
@@ -511,11 +490,11 @@ def _determined_bodies(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
     weighted = []
     for row in rows:
         columns = np.hstack([row.body[:, preliminary.columns], row.friction()])
-        weighted.append(_noise_weight(columns, row.torque - row.known) * row.body)
+        weighted.append(noise_weight(columns, row.torque - row.known) * row.body)
     table = np.concatenate(weighted)
     return felt_parameters(tree, table, SIGNIFICANT / math.sqrt(len(table)))
 
 
-def _noise_weight(table: Vector, target: Vector) -> float:
+def noise_weight(table: Vector, target: Vector) -> float:
     """1 / residual of a joint fitted alone [1/(N m)], so that a large joint does not dominate a small one."""
     return 1.0 / max(rms(_unexplained(table, target, 1e-6)), 1e-3)
