@@ -50,6 +50,7 @@ def test_parts_of_a_time_are_added_and_two_clocks_are_not(tmp_path: Path, header
             "Time [s],Angle [deg],Speed [rpm],Torque (N·m)",
             "time,position.joint:deg,velocity.joint:rpm,effort.joint:Nm",
         ),
+        ("ms,angle_deg,current_A", "time:ms,position.joint:deg,current.joint:A"),
         ("t,q,T_winding_C,T_housing_C", "time,position.joint,temperature.joint,housing.joint"),
         ("t,motor_rpm,temp_housing,voltage_V", "time,velocity.joint:rpm,housing.joint,voltage.joint:V"),
         ("t,q_des,q", "time,command_position.joint,position.joint"),

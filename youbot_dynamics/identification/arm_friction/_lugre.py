@@ -127,7 +127,7 @@ def near_reversals(recordings: Sequence[ArmSignals], found: ArmFriction, joint: 
         fine_time = np.interp(np.arange((len(time) - 1) * _REFINEMENT + 1) / _REFINEMENT, np.arange(len(time)), time)
         paths.append(_smooth_path(time, position, fine_time, _averaging_time(time, position, turns)))
         steps.append(fine_time + np.arange(len(fine_time)) * 1e-12)
-        rates.append((len(time) - 1) / max(float(time[-1] - time[0]), 1e-9))
+        rates.append(1.0 / max(usual_step(time, np.inf), 1e-9))  # a gap makes no log slower
         for first, turn, last in turns:
             index = np.arange(first, last)[:_MOST_READINGS]
             friction = _friction_torque(signals, found, tree, joint, index)
