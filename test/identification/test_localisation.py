@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from calibration_runs import BASE, Tracker, drawn_run, errands, held, localised, true_values
 from friction_runs import ROBOT
+from scipy.signal import lfilter
 from stage_bags import nanoseconds, write_rows
 
 from youbot_dynamics.errors import RecordingError
@@ -32,19 +33,32 @@ def youbot(seed: int, tracker: Tracker, noise: tuple[float, float]) -> tuple[Cal
     return found, true_values(load_truth(seed), tracker)
 
 
-def differential(seed: int, tracker: Tracker, noise: tuple[float, float]) -> tuple[Calibration, dict[str, float]]:
+def differential(
+    seed: int, tracker: Tracker, noise: tuple[float, float], slip: float = 0.0
+) -> tuple[Calibration, dict[str, float]]:
+    """Each wheel slips by a random share of its speed, with a standard deviation and a correlation of 0.3 s."""
     random = np.random.default_rng([seed, 14])
     radius, track = random.uniform(0.97, 1.03) * 0.042, random.uniform(0.95, 1.05) * 0.2
-    true = MecanumBase.differential(radius, track, np.array([1.0, -1.0]) * random.normal() * 0.003)
+    unequal = float(random.normal() * 0.003)
+    true = MecanumBase.differential(radius, track, np.array([1.0, -1.0]) * unequal)
     drive = held(true, errands(MINUTES, seed, (0.3, 0.0, 0.8)))
     times = np.arange(0.5, MINUTES - 0.5, 1.0 / tracker.rate)
     moved = np.column_stack([np.interp(times, drive.wheel_time, column) for column in drive.poses.T])
     poses = np.array([planar.compose(pose, tracker.sensor) for pose in moved])
     seen = localised(poses, 1.0 / tracker.rate, noise, seed)
-    signals = CalibrationSignals(drive.wheel_time, drive.wheel_angles, times + tracker.late, seen)
+    steps = np.diff(drive.wheel_angles, axis=0)
+    kept = np.exp(-float(np.median(np.diff(drive.wheel_time))) / 0.3)
+    shares = lfilter([np.sqrt(1.0 - kept**2)], [1.0, -kept], random.normal(0.0, slip, steps.shape), axis=0)
+    angles = np.vstack([drive.wheel_angles[:1], drive.wheel_angles[0] + np.cumsum(steps * (1.0 + shares), axis=0)])
+    signals = CalibrationSignals(drive.wheel_time, angles, times + tracker.late, seen)
     names = "sensor_x", "sensor_y", "sensor_yaw"
     truth = dict(zip(names, tracker.sensor, strict=True)) | {"time_offset": tracker.late}
-    return calibrate([signals], DIFFERENTIAL), {**truth, "wheel_radius": radius, "lever": 0.5 * track}
+    return calibrate([signals], DIFFERENTIAL), {
+        **truth,
+        "wheel_radius": radius,
+        "wheel_radius_error_fl": unequal,
+        "lever": 0.5 * track,
+    }
 
 
 def drawn_localisation(seed: int) -> tuple[Tracker, tuple[float, float]]:
@@ -84,6 +98,25 @@ def test_noisy_poses_are_compared_over_longer_windows_than_those_of_motion_captu
     assert noisy["time_offset"].value == pytest.approx(0.3, abs=0.02)
     for name in ("wheel_radius", "lever"):
         assert noisy[name].value == pytest.approx(truth[name], rel=0.01)
+
+
+def held_values(seed: int, slip: float) -> tuple[Calibration, list[bool]]:
+    """A differential base with poses of 1 cm under random slip, and whether the intervals of its sizes hold."""
+    found, truth = differential(seed, Tracker(rate=5.0, late=0.18), (0.01, 0.01), slip)
+    ticked = [found[name] for name in ("wheel_radius", "lever", "wheel_radius_error_fl") if found[name].identified]
+    return found, [one.interval[0] <= truth[one.name] <= one.interval[1] for one in ticked]
+
+
+def test_the_few_windows_of_a_drive_with_random_slip_do_not_promise_more_than_they_tell() -> None:
+    found, inside = held_values(0, 0.04)
+    assert found["wheel_radius"].identified and all(inside)
+
+
+@pytest.mark.slow
+def test_intervals_of_the_geometry_hold_where_wheels_slip_at_random() -> None:
+    inside = [held for seed in range(12) for slip in (0.01, 0.03) for held in held_values(seed, slip)[1]]
+    print(f"{np.mean(inside):.3f} of {len(inside)} inside")
+    assert np.mean(inside) >= 0.9
 
 
 def test_the_share_of_poses_that_jump_is_told() -> None:

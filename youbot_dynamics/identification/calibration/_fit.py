@@ -204,7 +204,7 @@ class _Solved:
     scales: Vector
     noise: PoseNoise
     assumed: Vector  # (p, n) changes of the unknowns by one standard deviation `UNEQUAL` of each radius
-    influence: Vector  # (p, w) changes of the unknowns by the residuals of each window, which add up to 0
+    influence: Vector  # (p, w) changes of the unknowns if each window is left out, with the sign turned
     slip: SlipErrors
     settled: bool  # whether the steps became small within their budget
 
@@ -257,11 +257,13 @@ def _solve(
             break
     n = len(start.base.radii)
     assumed = inverse[:, :n] @ (np.eye(n) - 1.0 / n) / UNEQUAL
-    influences = [
-        np.add.reduceat(piece.regressors * (piece.target * block_weights(piece))[:, None], 3 * part.starts) @ inverse
-        for part, piece in zip(windows, pieces[len(windows) :], strict=True)
-        if len(part.starts)
-    ]
+    normal = np.linalg.inv(inverse)
+    influences = []
+    for part, piece in zip(windows, pieces[len(windows) :], strict=True):
+        weighted = piece.regressors * block_weights(piece)[:, None]
+        for own in np.split(np.arange(len(weighted)), 3 * part.starts[1:]) if len(part.starts) else ():
+            rest = normal - weighted[own].T @ piece.regressors[own]
+            influences.append(np.linalg.solve(rest, weighted[own].T @ piece.target[own]))
     covariance = linear_fit.covariance[:n, :n] + assumed[:n] @ assumed[:n].T
     slip_error = slip_errors(slip, guess.base, covariance, excited.sufficient)
     settled = largest_change <= _CONVERGED
@@ -479,8 +481,8 @@ def _estimate(reported: _Reported, reason: Reason | None, solved: _Solved | None
 def _by_rivals(slope: Vector, slipped: float, solved: _Solved) -> tuple[float, float, float, float]:
     """Errors of a value for each of `_REASONS`: what lasts, radii that are equal only by assumption, two kinds of slip.
 
-    Errors of odometry (rollers, bounces, creep) last for a window, which is longer than the blocks of the fit. The few
-    windows show their scatter by Student's t.
+    Errors of odometry (rollers, bounces, creep, random slip) last for a window, longer than the blocks of the fit. Few
+    windows with many unknowns follow their own errors: each is left out in turn (jackknife), and Student's t counts.
 
     Args:
         slope: (p,) of the value over the unknowns.
