@@ -153,7 +153,7 @@ def test_its_friction_is_identified_and_travels_in_a_robot_file(tmp_path: Path, 
     said = "".join(capsys.readouterr())
     assert "q1 = position.shoulder, q2 = position.elbow" in said
     assert "nothing found" not in said  # of a base that it has not, or motors without readings
-    assert "robot.yaml is the arm with these values" in " ".join(said.split())
+    assert "the arm with these values: --robot-file" in " ".join(said.split())
     assert not any(
         "bringup" in text for text in (said, (out / "result.yaml").read_text())
     )  # which refuses an arm alone

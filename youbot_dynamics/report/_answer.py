@@ -212,7 +212,7 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
         words = "make the file of this base, and identify again with --robot-file:"
         return NextStep(words, _new_robot(result, "my_robot.yaml"))
     if not robot:  # nothing to drive
-        arm = f"{Path(result_file).parent / 'robot.yaml'} is the arm with these values, for --robot-file"
+        arm = f"the arm with these values: --robot-file {shlex.quote(str(Path(result_file).parent / 'robot.yaml'))}"
         return NextStep(arm if len(values) > 1 else "move each joint in both directions, at several speeds", "")
     if _contradicts(result, "calibration"):
         return NextStep("mend what wheels and poses contradict, before the base drives, and identify again", "")
