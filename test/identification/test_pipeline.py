@@ -18,7 +18,7 @@ from stage_bags import WHEELS, Row, arm_rows, base_rows, joint_state_cdr, nanose
 from youbot_dynamics.errors import IdentificationError, OutputError, RecordingError, YoubotDynamicsError
 from youbot_dynamics.identification.calibration.stage import FINDINGS as CALIBRATION
 from youbot_dynamics.identification.finding import Finding, StageResult
-from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
+from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Kind, Reason
 from youbot_dynamics.identification.pipeline import Identification, fleet_worker, identify
 from youbot_dynamics.identification.pipeline._extraction import HereWorker, Task
 from youbot_dynamics.identification.pipeline._pipeline import _add, _with_errors_of_scales
@@ -305,7 +305,8 @@ def test_a_gain_by_the_wheels_has_the_error_of_the_geometry_that_the_same_record
 
     def estimate(name: str, value: float, relative: float, reason: Reason | None = None) -> Estimate:
         change = relative * value
-        return Estimate(name, "m" if value < 0.5 else "1", value, change, (value - change, value + change), reason)
+        interval = value - NORMAL * change, value + NORMAL * change
+        return Estimate(name, "m" if value < 0.5 else "1", value, change, interval, reason)
 
     size = (("wheel_radius", 0.05, 0.01, None), ("lever", 0.4, 0.02, None))
     refused = ("lateral_factor", 0.95, 0.5, Reason(Kind.TOO_WIDE, "too wide"))

@@ -16,6 +16,7 @@ from report_pages import Report, render
 
 from youbot_dynamics.errors import ResourceError
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, RESTORED, ROWS, PathComparison
+from youbot_dynamics.identification.delay import OPPOSITE, leading
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, judge, whiteness
 from youbot_dynamics.identification.result import Result, Source
@@ -361,11 +362,14 @@ def test_where_no_axis_moves_as_commanded_the_next_step_is_to_see_which_wheel_is
 )
 def test_where_an_axis_moves_against_its_command_no_drive_is_suggested(recording: str, command: str) -> None:
     """With the wheels of both sides exchanged, forward has a delay, and yaw drives away from every correction."""
-    against = delay("yaw", NAN, NAN, Reason(Kind.WRONG_SIGNALS, "the motion is opposite to the command"), gain=NAN)
+    against = delay("yaw", NAN, NAN, OPPOSITE, gain=NAN)
     source, found = Source(recording, "", "", "", "", ""), (DELAYS[0], against)
     following = next_step(replace(result((StageResult("delay", found),)), sources=(source,)), "found/result.yaml")
     assert following.words.startswith("an axis moves against its command: mend its sign") and not following.at_once
     assert following.command == command
+    early = delay("yaw", NAN, NAN, leading("20 ms"), gain=NAN)
+    other = next_step(replace(result((StageResult("delay", (DELAYS[0], early)),)), sources=(source,)), "result.yaml")
+    assert "against its command" not in other.words
 
 
 @pytest.mark.parametrize("identified", [False, True])

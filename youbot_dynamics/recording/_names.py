@@ -110,7 +110,7 @@ def meaning_of(header: str, base: bool) -> Meaning:
     words, unit, brackets = _words(header), unit_of(header), _BRACKETS.findall(header)
     if not words or _OTHERS & {*words} or (words == ["i"] and not unit_of(header[1:])):  # it may count the lines
         return Meaning()
-    if words in (["ms"], ["us"], ["ns"]):
+    if words in (["ms"], ["us"], ["ns"]) and not brackets:
         return Meaning("time", "", words[0])
     if brackets and not any(map(_bracketed, brackets)):
         return Meaning(why=f"unit {brackets[-1]!r} is none that is known: give it with a factor")

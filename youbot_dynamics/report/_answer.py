@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from youbot_dynamics.errors import command_lines, printable, wrapped
+from youbot_dynamics.identification.delay import OPPOSITE
 from youbot_dynamics.identification.delay.stage import EFFECTIVE
 from youbot_dynamics.identification.finding import Finding, asked
 from youbot_dynamics.identification.least_squares import Kind, Reason
@@ -217,9 +218,9 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
     if _contradicts(result, "calibration"):
         return NextStep("mend what wheels and poses contradict, before the base drives, and identify again", "")
     delays = result.of(EFFECTIVE)
-    if result.sources and any(_is(finding, Kind.WRONG_SIGNALS) for finding in delays):
+    if any(finding.estimate.reason == OPPOSITE for finding in delays):
         words = "an axis moves against its command: mend its sign before you drive"
-        if Path(result.sources[0].path).suffix.lower() in SUFFIXES:  # a text log, whose columns are unknown here
+        if not result.sources or Path(result.sources[0].path).suffix.lower() in SUFFIXES:  # a text log has no wheels
             return NextStep(words, "")
         return NextStep(f"{words}; see which wheel is where and how it turns:", _new_robot(result, "checked.yaml"))
     efforts = _contradicts(result, "arm_friction", "thermal", "base_friction")

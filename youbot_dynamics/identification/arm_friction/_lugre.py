@@ -106,8 +106,12 @@ def bend(path: Vector, steepness: float, share: Vector) -> None:
         share[k] = deflection
 
 
-def near_reversals(recordings: Sequence[ArmSignals], found: ArmFriction, joint: int) -> Reversals | None:
+def near_reversals(
+    recordings: Sequence[ArmSignals], found: ArmFriction, joint: int, longer: float = 1.0
+) -> Reversals | None:
     """Readings near the reversals of joint number `joint` in `found.rows`; None without reversals.
+
+    Angles are averaged `longer` by this factor than their noise demands.
 
     Identified weight, inertia and viscous friction of the arm are subtracted, and the efforts are taken back by their
     identified delay: late efforts make a bristle look softer, or stiffer.
@@ -125,7 +129,7 @@ def near_reversals(recordings: Sequence[ArmSignals], found: ArmFriction, joint: 
         time, position = signals.time, signals.position[:, column]
         turns = _reversal_pieces(position)
         fine_time = np.interp(np.arange((len(time) - 1) * _REFINEMENT + 1) / _REFINEMENT, np.arange(len(time)), time)
-        paths.append(_smooth_path(time, position, fine_time, _averaging_time(time, position, turns)))
+        paths.append(_smooth_path(time, position, fine_time, _averaging_time(time, position, turns, longer)))
         steps.append(fine_time + np.arange(len(fine_time)) * 1e-12)
         rates.append(1.0 / max(usual_step(time, np.inf), 1e-9))  # a gap makes no log slower
         for first, turn, last in turns:
@@ -169,11 +173,13 @@ def reading_noise(time: Vector, position: Vector, turns: Sequence[tuple[int, int
     return max(float(np.median(np.abs(differences))) / _MEDIAN, rounding)
 
 
-def _averaging_time(time: Vector, position: Vector, turns: Sequence[tuple[int, int, int]]) -> float:
+def _averaging_time(
+    time: Vector, position: Vector, turns: Sequence[tuple[int, int, int]], longer: float = 1.0
+) -> float:
     """Averaging time T of positions (s,) at times (s,) in the path of the bristle [s], the longer the more noise.
 
     Over T, the mean of positions with an acceleration a is off by a T^2 / 24, and noise of readings at intervals dt
-    leaves noise sqrt(dt / T) in it; T makes both equal.
+    leaves noise sqrt(dt / T) in it; T makes both equal, or is `longer` by a factor. Without noise it is the least.
     """
     step = usual_step(time)
     apart = max(1, round(_ACCELERATION_SPAN / step))
@@ -181,7 +187,7 @@ def _averaging_time(time: Vector, position: Vector, turns: Sequence[tuple[int, i
     second = position[near + apart] - 2.0 * position[near] + position[near - apart]
     acceleration = rms(second) / (apart * step) ** 2 if np.any(second) else math.inf
     balanced = (24.0 * reading_noise(time, position, turns) * math.sqrt(step) / acceleration) ** 0.4
-    return max(_POSITION_MEAN, float(balanced))
+    return max(_POSITION_MEAN, longer * float(balanced))
 
 
 def _smooth_path(time: Vector, position: Vector, fine_time: Vector, mean: float) -> Vector:
@@ -261,6 +267,7 @@ _NOISY = Reason(
     "readings, or quicker reversals",
 )
 _REPETITIONS, _NOISY_RANGE = 3, 6.0  # with more noise; factor of the steepness searched in each
+_LONGER = 2.0  # factor of the averaging time that tells whether noise relaxes the bristles of a joint at rest
 _SIGMA0, _SIGMA1 = Unknown("sigma0", "N m/rad", low=0.0), Unknown("sigma1", "N m s/rad", low=0.0)
 
 
@@ -360,6 +367,12 @@ def _noise_rival(
     found0, found1 = np.transpose(solutions)
     growth = rms((stiffness / np.maximum(found0, 1e-9)) ** 2 - 1.0)
     change = stiffness / math.sqrt(1.0 - growth) - stiffness if growth < 1.0 else math.inf
+    # In a rest, noise that moves back and forth relaxes the bristle wholly, and more noise changes nothing any more.
+    smoother = near_reversals(recordings, found, joint, _LONGER)
+    if smoother is not None:
+        steeper, _ = _best_steepness(smoother, steepness / _NOISY_RANGE, steepness * _NOISY_RANGE)
+        of_longer = float(_solve(smoother.columns(steeper), smoother.torque)[0]) * steeper
+        change = max(change, abs(of_longer - stiffness))
     return Rival(_NOISY, {_SIGMA0.name: change, _SIGMA1.name: rms(found1 - damping)})
 
 

@@ -496,5 +496,5 @@ def _determined_bodies(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
 
 
 def noise_weight(table: Vector, target: Vector) -> float:
-    """1 / residual of a joint fitted alone [1/(N m)], so that a large joint does not dominate a small one."""
+    """1 / residual [1/(N m)] of a joint alone, columns (r, p) and target (r,): a large joint does not dominate a small."""
     return 1.0 / max(rms(_unexplained(table, target, 1e-6)), 1e-3)

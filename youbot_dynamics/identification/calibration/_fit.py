@@ -100,6 +100,7 @@ _REASONS = None, _ASSUMED, _SLIPPING, _MISPLACED
 _CHECK = "check order and signs of the wheels, and that the poses are of this robot with z up"
 ALIKE = Reason(Kind.CONFUSED, "it cannot be distinguished from the others: the robot moved in one way only")
 
+_LEAST_LEFT = 1e-3  # share of the error of a window that the fit leaves of it at least
 _ROUNDS = 30
 _CONVERGED = 0.02  # the fit has converged if no unknown changes by more [standard errors]
 _NOTHING = 1e-10  # negligible change of an unknown [1, m, rad, s]
@@ -204,7 +205,7 @@ class _Solved:
     scales: Vector
     noise: PoseNoise
     assumed: Vector  # (p, n) changes of the unknowns by one standard deviation `UNEQUAL` of each radius
-    influence: Vector  # (p, w) changes of the unknowns if each window is left out, with the sign turned
+    influence: Vector  # (p, w) changes of the unknowns by the errors of each window
     slip: SlipErrors
     settled: bool  # whether the steps became small within their budget
 
@@ -257,17 +258,16 @@ def _solve(
             break
     n = len(start.base.radii)
     assumed = inverse[:, :n] @ (np.eye(n) - 1.0 / n) / UNEQUAL
-    normal = np.linalg.inv(inverse)
-    influences = []
+    root, influences = np.linalg.cholesky(inverse), []
     for part, piece in zip(windows, pieces[len(windows) :], strict=True):
         weighted = piece.regressors * block_weights(piece)[:, None]
         for own in np.split(np.arange(len(weighted)), 3 * part.starts[1:]) if len(part.starts) else ():
-            rest = normal - weighted[own].T @ piece.regressors[own]
-            influences.append(np.linalg.solve(rest, weighted[own].T @ piece.target[own]))
+            taken, axes = np.linalg.eigh(root.T @ weighted[own].T @ piece.regressors[own] @ root)
+            left = axes.T @ root.T @ weighted[own].T @ piece.target[own]
+            influences.append(root @ axes @ (left / np.sqrt(np.maximum(1.0 - taken, _LEAST_LEFT))))
     covariance = linear_fit.covariance[:n, :n] + assumed[:n] @ assumed[:n].T
     slip_error = slip_errors(slip, guess.base, covariance, excited.sufficient)
-    settled = largest_change <= _CONVERGED
-    noise = pose_noise(windows, scales, weights)
+    noise, settled = pose_noise(windows, scales, weights), largest_change <= _CONVERGED
     return _Solved(guess, linear_fit, scales, noise, assumed, np.vstack(influences).T, slip_error, settled)
 
 
@@ -481,8 +481,8 @@ def _estimate(reported: _Reported, reason: Reason | None, solved: _Solved | None
 def _by_rivals(slope: Vector, slipped: float, solved: _Solved) -> tuple[float, float, float, float]:
     """Errors of a value for each of `_REASONS`: what lasts, radii that are equal only by assumption, two kinds of slip.
 
-    Errors of odometry (rollers, bounces, creep, random slip) last for a window, longer than the blocks of the fit. Few
-    windows with many unknowns follow their own errors: each is left out in turn (jackknife), and Student's t counts.
+    Errors of odometry (rollers, bounces, creep, random slip) last for a window, longer than the blocks of the fit. What
+    is left by the fit, which follows few windows, is scaled up by what it took (MacKinnon and White 1985, HC2).
 
     Args:
         slope: (p,) of the value over the unknowns.
@@ -490,7 +490,7 @@ def _by_rivals(slope: Vector, slipped: float, solved: _Solved) -> tuple[float, f
         solved: the fit.
     """
     count, within = solved.influence.shape[1], solved.fit.within.error_of(slope)
-    lasting = math.sqrt(count / max(count - 1, 1)) * float(np.linalg.norm(slope @ solved.influence))
+    lasting = float(np.linalg.norm(slope @ solved.influence))
     lasting *= student(max(count - 1, 2)) / solved.fit.half_width(1.0)
     return (
         math.sqrt(max(lasting**2 - within**2, 0.0)),

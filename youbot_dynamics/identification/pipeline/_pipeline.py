@@ -202,7 +202,8 @@ def _with_errors_of_scales(outcome: StageResult, stages: Sequence[StageResult]) 
         rivals = []
         for scale in (found[key] for key in keys if key in found):
             reason = Reason(Kind.DEPENDS, f"it is in proportion to the {scale.row.in_words}, whose interval is wide")
-            change = estimate.value * scale.estimate.standard_error / scale.estimate.value
+            error = 0.5 * float(np.ptp(scale.estimate.interval)) / NORMAL
+            change = estimate.value * error / scale.estimate.value
             rivals.append(Rival(reason, {estimate.name: change}))
         (wider,) = widened([estimate], (), rivals, NORMAL)
         return replace(finding, estimate=wider)

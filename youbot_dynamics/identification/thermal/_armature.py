@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, array
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.least_squares import (
+    NORMAL,
     SIGNIFICANT,
     Estimate,
     Fit,
@@ -25,6 +26,7 @@ from youbot_dynamics.identification.least_squares import (
     Unknown,
     least_squares,
     strength,
+    student,
     too_little,
     undetermined,
     widened,
@@ -232,4 +234,6 @@ def winding_from_voltage(
     heat = power / counts
     before = 0.5 * _WINDOW * float(np.sum(heat[: first[0]]) / np.mean(heat[first]))  # [s] of the first windows' heat
     cold, warmed = float(line[1] - before * line[0]), before * float(line[0])
-    return middles, (resistance / cold - 1.0) / coefficient, (cold, math.hypot(math.sqrt(covariance[1, 1]), warmed))
+    # Two windows more than the line needs: their scatter, as an error of a normal one
+    scatter = math.sqrt(covariance[1, 1]) * student(_FIRST_WINDOWS - 2) / NORMAL
+    return middles, (resistance / cold - 1.0) / coefficient, (cold, math.hypot(scatter, warmed))

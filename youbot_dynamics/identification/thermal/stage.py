@@ -359,8 +359,8 @@ def _runs_from_resistance(
         colds += [] if cold is None else [cold]
     if not colds:
         return runs, None
-    mean, error = np.mean(colds, axis=0).tolist()
-    return runs, (mean, math.hypot(_COLD_ERROR * mean, error))
+    coldest, error = min(colds)  # another recording may begin warm
+    return runs, (coldest, math.hypot(_COLD_ERROR * coldest, error))
 
 
 def _at_reference(fitted: Estimate, cold: tuple[float, float] | None, at_ambient: float, air: float) -> Estimate:
