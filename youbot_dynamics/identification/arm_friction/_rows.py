@@ -496,5 +496,5 @@ def _determined_bodies(tree: Tree, rows: Sequence[JointRows]) -> BaseParameters:
 
 
 def noise_weight(table: Vector, target: Vector) -> float:
-    """1 / residual [1/(N m)] of a joint alone, columns (r, p) and target (r,): a large joint does not dominate a small."""
+    """1 / residual [1/(N m)] of a joint alone, columns (r, p), target (r,): so a large one does not dominate."""
     return 1.0 / max(rms(_unexplained(table, target, 1e-6)), 1e-3)
