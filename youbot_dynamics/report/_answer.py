@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from youbot_dynamics.errors import command_lines, printable, wrapped
-from youbot_dynamics.identification.delay import OPPOSITE
 from youbot_dynamics.identification.delay.stage import EFFECTIVE
 from youbot_dynamics.identification.finding import Finding, asked
 from youbot_dynamics.identification.least_squares import Kind, Reason
@@ -218,11 +217,11 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
     if _contradicts(result, "calibration"):
         return NextStep("mend what wheels and poses contradict, before the base drives, and identify again", "")
     delays = result.of(EFFECTIVE)
-    if any(finding.estimate.reason == OPPOSITE for finding in delays):
-        words = "an axis moves against its command: mend its sign before you drive"
+    if any(_is(finding, Kind.WRONG_SIGNALS) for finding in delays):
+        words = "before you drive, mend what commands and motion contradict (see above)"
         if not result.sources or Path(result.sources[0].path).suffix.lower() in SUFFIXES:  # a text log has no wheels
             return NextStep(words, "")
-        return NextStep(f"{words}; see which wheel is where and how it turns:", _new_robot(result, "checked.yaml"))
+        return NextStep(f"{words}; order and signs of the wheels by this drive:", _new_robot(result, "checked.yaml"))
     efforts = _contradicts(result, "arm_friction", "thermal", "base_friction")
     if efforts and not any(finding.usable for finding in delays):
         return NextStep("mend the efforts, which contradict the robot (see above), and identify again", "")
