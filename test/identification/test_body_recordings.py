@@ -61,9 +61,19 @@ def test_of_several_odometries_without_the_usual_name_one_is_to_be_chosen(tmp_pa
     assert identify([bag], ROBOT, chosen).result["robot.base.delay.effective_x"].identified
 
 
-def test_a_command_of_another_name_is_proposed(tmp_path):
-    told = refusal(write_rows(tmp_path / "bag", rows_of("/controller/cmd_vel_unstamped", "/odom")))
-    assert "no command" in told and "--topic cmd_vel=/controller/cmd_vel_unstamped" in told
+def test_the_only_twist_that_is_called_a_command_is_the_command(tmp_path):
+    result = identify([write_rows(tmp_path / "bag", rows_of("/base/commands/velocity", "/odom"))], ROBOT).result
+    delay = result["robot.base.delay.effective_x"].estimate
+    assert delay.identified and delay.interval[0] <= PLANT.delay <= delay.interval[1]
+    assert "/base/commands/velocity" in result.sources[0].signals
+
+
+def test_twists_that_may_be_measured_and_one_of_several_commands_are_proposed(tmp_path):
+    told = refusal(write_rows(tmp_path / "twist", rows_of("/base/velocity", "/odom")))
+    assert "no command" in told and "--topic cmd_vel=/base/velocity" in told
+    rows = rows_of("/pad/cmd_vel_out", "/odom")
+    rows += [(time, "/nav/cmd_vel_out", *rest) for time, topic, *rest in rows if topic == "/pad/cmd_vel_out"]
+    assert "--topic cmd_vel=/nav/cmd_vel_out or /pad/cmd_vel_out" in refusal(write_rows(tmp_path / "several", rows))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from named_findings import named_finding
 from youbot_dynamics import __version__, files
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.identification.arm_friction.stage import within_motors
-from youbot_dynamics.identification.finding import Finding, FitCurve
+from youbot_dynamics.identification.finding import Finding, FitCurve, joint_words
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, Unknown, undetermined
 from youbot_dynamics.identification.reading import Source
 from youbot_dynamics.identification.result import SCHEMA_VERSION, Result, Skipped, within_ranges, write_result
@@ -123,6 +123,21 @@ def test_friction_far_beyond_the_limit_of_the_urdf_is_of_another_unit_where_the_
     (own,) = within_motors([found_as("robot.arm.joint_1.friction.coulomb", 50.0, "N m")], robot)
     assert own.identified != refused
     assert not refused or "far beyond the 10 N m of its limit" in own.estimate.verdict
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("arm_joint_1", "arm_joint_2"), ("joint 1", "joint 2")),
+        (("shoulder_pan_joint", "elbow_joint"), ("shoulder_pan", "elbow")),
+        (("panda_joint1", "panda_joint2"), ("joint1", "joint2")),
+        (("axis_2", "axis_1"), ("axis_2", "axis_1")),
+        (("elbow",), ("elbow",)),
+    ],
+)
+def test_joints_are_called_by_what_tells_their_names_apart(names: tuple[str, ...], words: tuple[str, ...]) -> None:
+    assert tuple(joint_words(names).values()) == words
+    assert tuple(joint_words(names)) == tuple(f"joint_{k}" for k in range(1, len(names) + 1))
 
 
 def test_a_value_outside_its_range_is_refused_with_all_others_of_its_fit(tmp_path: Path) -> None:

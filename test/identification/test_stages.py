@@ -106,7 +106,7 @@ def test_bodies_for_an_export_can_exist_and_differ_from_the_drawings(arm):
 
 
 def test_curves_hold_what_was_measured_and_a_band_that_is_not_wider_than_the_torque(arm):
-    assert [curve.title for curve in arm.fits] == [f"Arm joint_{k + 1}" for k in range(5)]
+    assert [curve.title for curve in arm.fits] == [f"Arm, joint {k + 1}" for k in range(5)]
     for curve in arm.fits:
         assert np.all(np.diff(curve.time) > 0.0) and curve.whiteness is not None
         left = curve.measured - curve.modelled

@@ -44,6 +44,7 @@ class Row:
     # Axis -> keys of findings of earlier stages that it is in proportion to, as far as these are identified
     scales: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     of: dict[str, str] = field(default_factory=dict)  # what the keys stand for, such as {"axis": "x"}
+    called: Mapping[str, str] = field(default_factory=dict)  # words for some of them, such as {"joint_1": "elbow"}
 
     def refused(self, reason: Reason) -> Finding:
         """Finding without a value, for a reason."""
@@ -81,7 +82,28 @@ class Row:
     @property
     def cases(self) -> dict[str, str]:
         """What its keys stand for, in words."""
-        return {key: CASES.get(key, {}).get(one, one.replace("_", " ")) for key, one in self.of.items()}
+        own = self.called
+        return {key: own.get(one) or CASES.get(key, {}).get(one, one.replace("_", " ")) for key, one in self.of.items()}
+
+
+def joint_words(names: Sequence[str]) -> dict[str, str]:
+    """Words for the joints of an arm by their keys: "elbow" for joint_2 if they are named shoulder_joint, elbow_joint.
+
+    Parts that all names share are left out, unless numbers alone would remain. The name arm_joint_1 is "joint 1".
+    """
+    parts = [name.split("_") for name in names]
+    while len(parts) > 1 and min(map(len, parts)) > 1 and len({part[-1] for part in parts}) == 1:
+        parts = [part[:-1] for part in parts]
+    while len(parts) > 1 and min(map(len, parts)) > 1 and len({part[0] for part in parts}) == 1:
+        parts = [part[1:] for part in parts]
+    short = ["_".join(part) for part in parts]
+    if any(one.isdecimal() for one in short):
+        short = list(names)
+    keys = [f"joint_{k}" for k in range(1, len(names) + 1)]
+    return {
+        key: key.replace("_", " ") if name.endswith(key) else one
+        for key, name, one in zip(keys, names, short, strict=True)
+    }
 
 
 class Table:

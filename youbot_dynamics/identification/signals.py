@@ -347,6 +347,9 @@ def _topic_of(
 ) -> tuple[str, str]:
     """First of some roles that the recording has, and its topic; `at_rest` says that the wheels did not turn.
 
+    Commands of another name are found if they are the only twists whose name calls them commands, such as
+    /mobile_base/commands/velocity: other twists may be measured.
+
     Raises:
         RecordingError: it has none of them; for commands perhaps because nothing was driven.
     """
@@ -358,6 +361,9 @@ def _topic_of(
     role = "cmd_vel" if "cmd_vel" in roles else roles[0]
     infos = recording.topics.values()
     alike = [info.name for info in infos if info.type in ROLES[role][1] and info.count]
+    commands = [name for name in alike if role == "cmd_vel" and ("cmd" in name.lower() or "command" in name.lower())]
+    if len(commands) == 1:
+        return role, commands[0]
     silent = not alike and any(info.name.endswith(tuple(f"/{name}" for name in names)) for info in infos)
     if role == "cmd_vel" and (at_rest or silent):
         got, remedy = (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.errors import IdentificationError, listed
 from youbot_dynamics.identification.arm_friction._fit import FAR, ArmFriction, JointFit
 from youbot_dynamics.identification.arm_friction._inertia import ConsistentInertia, consistent_inertia
 from youbot_dynamics.identification.arm_friction._load import load_friction
@@ -18,7 +18,16 @@ from youbot_dynamics.identification.arm_friction._rivals import identify_arm_fri
 from youbot_dynamics.identification.arm_friction._rows import MOST_COUPLED, ArmFrictionModel
 from youbot_dynamics.identification.arm_friction._scale import EffortScale, effort_scale
 from youbot_dynamics.identification.arm_friction._torque_delay import estimate_torque_delay, torque_starts
-from youbot_dynamics.identification.finding import BODIES, Correlation, Finding, FitCurve, Row, StageResult, Table
+from youbot_dynamics.identification.finding import (
+    BODIES,
+    Correlation,
+    Finding,
+    FitCurve,
+    Row,
+    StageResult,
+    Table,
+    joint_words,
+)
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason, too_little
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.signals import RecordedArm, recorded_arm
@@ -113,15 +122,16 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     findings = [replace(one, estimate=_in_own_unit(one, found.model)) for one in findings]
     findings = within_motors(scale.judged(findings), robot)
     bodies, note = _bodies(found, scale) if robot.arm.urdf else (None, (_single(robot),))
-    notes += [_efforts(found)] if found.readings else []
+    called = joint_words(robot.driver.arm_joints)
+    notes += [_efforts(found, called)] if found.readings else []
     return StageResult(
         STAGE,
         tuple(findings),
-        fits=_curves(found),
+        fits=_curves(found, called),
         # That of the bodies would fill a page.
         correlations=Correlation.of_fit("Friction of the arm", found.fit, len(found.inertial)),
         warnings=(
-            *_wrong_scales(found, scale),
+            *_wrong_scales(found, scale, called),
             *(text for recording in used for text in _warnings(recording)),
         ),
         notes=(*notes, *note),
@@ -227,11 +237,11 @@ def _scales(found: ArmFriction) -> dict[str, Estimate]:
     return dict(zip(names, found.readings[:-1], strict=False))  # there are none without a fit
 
 
-def _efforts(found: ArmFriction) -> str:
+def _efforts(found: ArmFriction, called: Mapping[str, str]) -> str:
     """Note on the efforts: scales relative to the joint with the largest torques, and their delay."""
     delay = found.readings[-1]
     deviations = [
-        f"{joint} {100.0 * scale.value:+.1f} +- {100.0 * scale.standard_error:.1f} %"
+        f"{called[joint]} {100.0 * scale.value:+.1f} +- {100.0 * scale.standard_error:.1f} %"
         for joint, scale in _scales(found).items()
         if np.isfinite(scale.value)
     ]
@@ -240,7 +250,7 @@ def _efforts(found: ArmFriction) -> str:
     return f"efforts, relative to those of the joint with the largest: {', '.join(deviations) or 'nothing is known'}"
 
 
-def _wrong_scales(found: ArmFriction, scale: EffortScale) -> list[str]:
+def _wrong_scales(found: ArmFriction, scale: EffortScale, called: Mapping[str, str]) -> list[str]:
     """Warnings of efforts that the bodies of the robot file do not explain."""
     whole = (
         f"the efforts show {scale.overall:.3g} times the weight and inertia of the links in the robot file: "
@@ -250,8 +260,8 @@ def _wrong_scales(found: ArmFriction, scale: EffortScale) -> list[str]:
     if scale.wrong:
         return [whole]
     warnings = [
-        f"efforts of {joint} are {100.0 * relative.value:+.0f} % off, relative to those of the joint with the largest: "
-        "check the torque constants and gear ratios of both"
+        f"efforts of {called[joint]} are {100.0 * relative.value:+.0f} % off, relative to those of the joint with the "
+        "largest: check the torque constants and gear ratios of both"
         for joint, relative in _scales(found).items()
         if abs(relative.value) > FAR
     ]
@@ -259,20 +269,20 @@ def _wrong_scales(found: ArmFriction, scale: EffortScale) -> list[str]:
         warnings.append(whole)
     if scale.weightless:
         warnings.append(
-            f"the efforts of {', '.join(scale.weightless)} do not show the weight of the links in the robot file: "
-            "check the order of joints and efforts, and that the driver reports whole torques, without compensation of "
-            "the weight"
+            f"the efforts of {listed([called[joint] for joint in scale.weightless])} do not show the weight of the "
+            "links in the robot file: check the order of joints and efforts, and that the driver reports whole "
+            "torques, without compensation of the weight"
         )
     warnings += [
-        f"bodies and friction explain only {max(joint.explained, 0.0):.0%} of the torques of {joint.name}: check the "
-        "order of joints and efforts, the zeros of the angles and the noise; other values may be wrong as well"
+        f"bodies and friction explain only {max(joint.explained, 0.0):.0%} of the torques of {called[joint.name]}: "
+        "check the order of joints and efforts, the zeros of the angles and the noise; other values may be wrong too"
         for joint in found.joints
         if found.base is not None and joint.explained < _LEAST_EXPLAINED
     ]
     return warnings
 
 
-def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:
+def _curves(found: ArmFriction, called: Mapping[str, str]) -> tuple[FitCurve, ...]:
     """Torque of each joint in the recording with most of its rows, measured and modelled."""
     if found.fit is None:
         return ()
@@ -285,7 +295,7 @@ def _curves(found: ArmFriction) -> tuple[FitCurve, ...]:
         fitted = found[row.name]
         curves.append(
             FitCurve(
-                title=f"Arm {row.name}",
+                title=f"Arm, {called[row.name]}",
                 quantity="torque",
                 unit="N m",
                 time=row.time[shown] - row.time[shown[0]],

@@ -13,7 +13,7 @@ from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError, listed
 from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.comparison import PathComparison, RecordedPath
-from youbot_dynamics.identification.finding import Finding, StageResult
+from youbot_dynamics.identification.finding import Finding, StageResult, joint_words
 from youbot_dynamics.identification.least_squares import NORMAL, Kind, Reason, Rival, widened
 from youbot_dynamics.identification.pipeline._extraction import (
     FAILURES,
@@ -322,7 +322,12 @@ def _finish(
         f"{Path(data.path).name} left out: {data.lacking[name]}" for data in extracts if name in data.lacking
     )
     sideways = robot.base.geometry.moves_sideways
-    findings = tuple(finding for finding in result.findings if sideways or not finding.row.of_sideways)
+    called = joint_words(robot.driver.arm_joints)
+    findings = tuple(
+        replace(finding, row=replace(finding.row, called=called))
+        for finding in result.findings
+        if sideways or not finding.row.of_sideways
+    )
     return replace(result, findings=within_ranges(findings), notes=(*result.notes, *left_out))
 
 

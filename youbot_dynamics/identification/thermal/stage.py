@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from youbot_dynamics.arrays import Vector, usual_step
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.arm_friction import EffortScale, recorded_effort_scale
-from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table
+from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table, joint_words
 from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Unknown, judge
 from youbot_dynamics.identification.reading import Opened, motor_readings
 from youbot_dynamics.identification.signals import NO_EFFORT, recorded_arm
@@ -252,6 +252,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             notes.append(f"{recording.name} left out of the thermal model: {difference}")
         else:
             cold.append(recording.part)
+    called = joint_words(robot.driver.arm_joints)
     for k, joint in enumerate(robot.arm.joints):
         name = f"joint_{k + 1}"
         armature = _armature(parts, k, robot)
@@ -277,11 +278,13 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
             details = {"residual": heat.residual}
             findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, details=details))
         if heat.disagreeing:
-            notes.append(f"{name}: parts of the recordings disagree about {', '.join(heat.disagreeing)}")
-        fits += _curves(runs, name, heat)
+            notes.append(f"{called[name]}: parts of the recordings disagree about {', '.join(heat.disagreeing)}")
+        fits += _curves(runs, called[name], heat)
         if winding.identified and not is_unknown(joint.motor.resistance):
             change = winding.value / joint.motor.resistance - 1.0
-            notes.append(f"{name}: winding {winding.value:.3g} Ohm, {100.0 * change:+.0f} % relative to the data sheet")
+            notes.append(
+                f"{called[name]}: winding {winding.value:.3g} Ohm, {100.0 * change:+.0f} % relative to the data sheet"
+            )
     for part in parts:
         findings = part.efforts.judged(findings)
     if measured:
