@@ -206,6 +206,11 @@ class MadeOfArguments:
         return type(self), tuple(getattr(self, field.name) for field in given if field.init)
 
 
+def rounded(value: float) -> float:
+    """Four digits: more would be no assumption."""
+    return float(f"{value:.4g}")
+
+
 def smallest_change(readings: Vector) -> Vector:
     """Smallest change (n,) between consecutive readings (s, n) that differ; 0 for those that never change."""
     changes = np.abs(np.diff(readings, axis=0))

@@ -40,6 +40,11 @@ def command_lines(command: str, width: int, first: str = " ") -> list[str]:
     return [*lines, line]
 
 
+def doubled(names: Sequence[str]) -> tuple[str, ...]:
+    """Names that stand there more than once, sorted."""
+    return () if len(set(names)) == len(names) else tuple(sorted({name for name in names if names.count(name) > 1}))
+
+
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """Question that names the known name nearest to another one; "" where none is near."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)

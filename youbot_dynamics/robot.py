@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.errors import ModelError, ParameterError, ResourceError
+from youbot_dynamics.arrays import rounded
+from youbot_dynamics.errors import ModelError, ParameterError, ResourceError, doubled
 from youbot_dynamics.kinematics.mecanum import FEWEST_ROLLERS, MecanumBase, mean_factor
 from youbot_dynamics.parameter_file import read_checked, read_parameters
 from youbot_dynamics.parameters import Parameter, Value, build, fact, fact_table, facts_of, is_unknown, values_in
@@ -45,6 +46,7 @@ _OF_WHEELS = ("wheel", "half_", "drive_", "track", "position_", "velocity_", "co
 BASE_FACTS = (f"{PREFIX}.base.", *(f"{PREFIX}.driver.{name}" for name in _OF_WHEELS))  # those of a base
 _ROOT, _TIP = f"{PREFIX}.arm.root_link", f"{PREFIX}.arm.tip_link"
 _ROTOR = "motor.rotor_inertia"
+_OWN = (f"{PREFIX}.base.geometry.wheel_radius", f"{PREFIX}.driver.", _URDF)  # one begins a fact of each robot file
 _UNKNOWN_AT_ZERO = (_ROTOR, "driver.wheel_torque_constant")
 _ID, _YOUBOT = f"{PREFIX}.robot_id", "youbot"
 _HAS_ARM, _HAS_BASE = f"{PREFIX}.has_arm", f"{PREFIX}.has_base"
@@ -52,11 +54,6 @@ _HAS_ARM, _HAS_BASE = f"{PREFIX}.has_arm", f"{PREFIX}.has_base"
 _OF_BOTH = ("wheel_radius", "half_length", "half_width", "wheel_distance", "track", "wheelbase", "drive_angles")
 _TICK = 1.534e-3  # [rad] assumed step of a wheel's position: 4096 for a turn
 _RPM = "Rajagopal 2018 (MSc thesis, H-BRS), logs of arm joints 4 and 5: 15 rpm, one encoder tick per ms"
-
-
-def doubled(names: Sequence[str]) -> tuple[str, ...]:
-    """Names that stand there more than once, sorted."""
-    return () if len(set(names)) == len(names) else tuple(sorted({name for name in names if names.count(name) > 1}))
 
 
 @dataclass(frozen=True)
@@ -307,11 +304,6 @@ def _assumed(youbot: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str,
     return known
 
 
-def rounded(value: float) -> float:
-    """Four digits: more would be no assumption."""
-    return float(f"{value:.4g}")
-
-
 def robot_from_values(values: dict[str, Value]) -> Robot:
     """Robot of a complete set of dotted names (`robot.base.geometry.wheel_radius`, ...)."""
     return build(Robot, PREFIX, values)
@@ -371,8 +363,8 @@ def load_robot(
 
     Raises:
         ParameterError: a file that rcl would refuse, an unknown robot parameter or one out of range, a robot file
-            without any, a robot file given as result file, a value in two result files, or a result that belongs to
-            another robot; names the file, and the line of a parameter.
+            without any or of a base without sizes and names, a robot file given as result file, a value in two result
+            files, or a result that belongs to another robot; names the file, and the line of a parameter.
         ModelError: a URDF as robot file that is none, or has no arm.
         ResourceError: no robot of that name.
 
@@ -390,11 +382,14 @@ def load_robot(
     table = {parameter.name: parameter for parameter in robot_table(own | identified, own)}
     facts, *others = (_placed(path, _given(path, table)) for path in own_files)
     params = _merged(others)
-    if not facts:
-        expected, remedy = f"/**: ros__parameters: {PREFIX}: NAME: VALUE", "write at least its robot_id and geometry"
-        raise ParameterError(f"robot file {robot_file}", got="nothing about a robot", expected=expected, remedy=remedy)
     result = _results(results, table, (facts | params).get(_ID, table[_ID].default))
     robot = robot_from_values({name: parameter.default for name, parameter in table.items()} | facts | result | params)
+    of_another = named is not None and robot.has_base and not robot.is_youbot
+    if not facts or (of_another and not any(name.startswith(_OWN) for name in (*facts, *result, *params))):
+        got = "neither its wheel_radius nor its wheel_joints nor a URDF" if facts else "nothing about a robot"
+        expected = f"/**: ros__parameters: {PREFIX}: NAME: VALUE, with at least its robot_id and geometry, or a URDF"
+        remedy = "a result.yaml goes with --result-file, beside --robot-file; a robot.yaml holds both"
+        raise ParameterError(f"robot file {robot_file}", got=got, expected=expected, remedy=remedy)
     return _in_chain_order(robot) if {_URDF, _ARM_JOINTS} & {*(facts if named else ()), *params} else robot
 
 

@@ -66,9 +66,17 @@ def test_a_robot_file_that_says_nothing_of_a_robot_is_refused(tmp_path: Path, co
         load_robot(robot_file=tmp_path / "own.yaml")
 
 
+def test_a_robot_file_without_sizes_and_names_of_its_base_is_refused_as_a_result(tmp_path: Path) -> None:
+    delay = params(tmp_path, "result.yaml", {"robot.robot_id": "own", DELAY: 0.1})
+    with pytest.raises(ParameterError, match="neither its wheel_radius .*; a result.yaml goes with --result-file"):
+        load_robot(robot_file=delay)
+    sizes = params(tmp_path, "own.yaml", {"robot.robot_id": "own", "robot.base.geometry.wheel_radius": 0.04})
+    assert load_robot(robot_file=sizes, result_file=delay).base.delay.effective_x == 0.1
+
+
 def test_a_robot_is_named_as_on_the_command_line(tmp_path: Path) -> None:
     assert load_robot(robot_file="rosbot_xl").robot_id == "rosbot_xl"
-    (tmp_path / "own.yaml").write_text("/**: {ros__parameters: {robot: {robot_id: own}}}")
+    (tmp_path / "own.yaml").write_text("/**: {ros__parameters: {robot: {robot_id: own, driver: {rate: 50.0}}}}")
     assert load_robot(robot_file=str(tmp_path / "own.yaml")).robot_id == "own"
     with pytest.raises(ResourceError, match="did you mean rosbot_xl"):
         load_robot(robot_file="rosbot_x")

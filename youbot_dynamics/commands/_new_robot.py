@@ -13,6 +13,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from youbot_dynamics.arrays import rounded
 from youbot_dynamics.bringup_plan import option_words
 from youbot_dynamics.commands._terminal import CONSOLE, announce, new_file
 from youbot_dynamics.dynamics.tree import arm_chain, read_urdf
@@ -33,7 +34,7 @@ from youbot_dynamics.parameters import Value
 from youbot_dynamics.recording.bag import LogRecording, Recording, open_bag
 from youbot_dynamics.recording.message_types import TWIST, TWIST_STAMPED
 from youbot_dynamics.recording.text_log import read_text_log
-from youbot_dynamics.robot import Robot, assumptions, load_robot, robot_from_values, robot_table, rounded
+from youbot_dynamics.robot import Robot, assumptions, load_robot, robot_from_values, robot_table
 
 _Answer = TypeVar("_Answer")
 _Facts: TypeAlias = dict[str, tuple[Value, str]]  # by name, each with how it is known

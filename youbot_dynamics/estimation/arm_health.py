@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Indices, Vector
+from youbot_dynamics.errors import doubled
 from youbot_dynamics.estimation.motor_heat import HeatBelief
 from youbot_dynamics.estimation.odometry import SignCheck
-from youbot_dynamics.robot import doubled
 
 # Names of the counts.
 OTHERS = "messages of other joints"

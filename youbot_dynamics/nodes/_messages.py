@@ -14,9 +14,9 @@ from geometry_msgs.msg import Pose, Twist, TwistStamped
 from sensor_msgs.msg import JointState
 
 from youbot_dynamics.arrays import Vector
+from youbot_dynamics.errors import doubled
 from youbot_dynamics.kinematics.planar import yaw_of_quaternion
 from youbot_dynamics.recording.message_types import LAST_STAMP
-from youbot_dynamics.robot import doubled
 
 if TYPE_CHECKING:
     from trajectory_msgs.msg import JointTrajectory

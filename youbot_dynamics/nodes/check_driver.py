@@ -15,6 +15,7 @@ import rclpy
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
+from youbot_dynamics.errors import doubled
 from youbot_dynamics.estimation import driver_check
 from youbot_dynamics.estimation.driver_check import DriverFinding, Verdict, gyro_heard, joints_heard, odometry_heard
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
@@ -24,7 +25,6 @@ from youbot_dynamics.nodes._parameters import NodeParameters
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, init, make_executor, node_time, run, without_shared_memory
 from youbot_dynamics.nodes._topic_graph import WATCHED, EndpointCache, judge_graph
 from youbot_dynamics.parameters import Parameter
-from youbot_dynamics.robot import doubled
 
 TABLE = (
     Parameter(
