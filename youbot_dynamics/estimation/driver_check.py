@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.robot import Driver, doubled
+from youbot_dynamics.errors import doubled
+from youbot_dynamics.robot import Driver
 
 
 class Verdict(Enum):
