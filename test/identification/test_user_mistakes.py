@@ -294,7 +294,7 @@ def test_efforts_of_the_arm_in_another_unit_are_named_and_give_no_friction_beyon
 def test_efforts_of_one_joint_in_another_unit_refuse_that_joint_alone(arm_run, tmp_path, joint, scale):
     efforts = arm_run.torque * np.where(np.arange(1, 6) == joint, scale, 1.0)
     found = arm_result(dataclasses.replace(arm_run, torque=efforts), tmp_path)
-    assert f"efforts of joint_{joint} are +" in found.warnings[0] and len(found.warnings) == 1
+    assert f"efforts of joint {joint} are +" in found.warnings[0] and len(found.warnings) == 1
     assert identified_joints(found) == {1, 2, 3, 4, 5} - {joint}
     assert has_bodies(found)
 
@@ -342,7 +342,7 @@ def test_a_joint_that_lifts_nothing_although_it_should_is_named_and_refused(seed
     right, order = excited(truth_of(seed), recommended(), seed), [0, 1, 2, 4, 3]
     exchanged = dataclasses.replace(right, torque=right.torque[:, order], position=right.position[:, order])
     found = arm_result(exchanged, tmp_path)
-    assert any("efforts of joint_4 do not show the weight" in warning for warning in found.warnings)
+    assert any("efforts of joint 4 do not show the weight" in warning for warning in found.warnings)
     assert 4 not in identified_joints(found)
 
 
