@@ -1,12 +1,10 @@
 """Fit the geometry of a mecanum base to its wheel angles and the poses of a body on it.
 
 The Gauss-Newton method solves the model of `_model` for radii, size, lateral factor and sensor pose. Each step is a
-`least_squares` fit of the linearised model over windows of a few seconds; their scatter gives weights, intervals and
-verdicts. Rows are scaled by standard deviations of position and yaw, estimated from the residuals. Outlying poses (a
-tracker that lost its body) and those during slip get small weights. Slip of the wheels against each other is no row
-(`_slip`). Where the motion leaves differences of the radii open, they stay near the configured ones (`UNEQUAL`). A turn
-determines only the lever, a combination of half length, half width and lateral factor; the configured ratio of the two
-lengths is kept.
+`least_squares` fit of the innovations of a Kalman filter (`_filter`), whose noise is found from them; the scatter of
+their parts gives weights, intervals and verdicts. Slip of the wheels against each other is no row (`_slip`). Where the
+motion leaves differences of the radii open, they stay near the configured ones (`UNEQUAL`). A turn determines only the
+lever, a combination of half length, half width and lateral factor; the configured ratio of the two lengths is kept.
 """
 
 from __future__ import annotations
@@ -20,31 +18,39 @@ import numpy as np
 
 from youbot_dynamics.arrays import Indices, Vector, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
+from youbot_dynamics.identification.calibration._filter import (
+    LASTING,
+    Noise,
+    Poses,
+    fitted_noise,
+    innovations,
+    track,
+    trust_by,
+    trusted,
+)
 from youbot_dynamics.identification.calibration._model import (
+    STEP,
     Guess,
     Windows,
     lever,
     ratios,
     residuals,
     scaled_to,
-    slopes,
 )
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
-from youbot_dynamics.identification.calibration._slip import SlipErrors, slip_errors, slip_of
+from youbot_dynamics.identification.calibration._slip import Slip, SlipErrors, slip_errors, slip_of
 from youbot_dynamics.identification.calibration._start import (
     TURNING_RADIUS,
     Excitation,
     cut_windows,
     excitation,
     first_guess,
-    lengthened,
     wrong_unit,
 )
 from youbot_dynamics.identification.calibration._weights import (
     UNEQUAL,
     PoseNoise,
     deviation,
-    motion_in,
     nearly_equal,
     outlier_weights,
     pose_noise,
@@ -104,11 +110,9 @@ _LEAST_LEFT = 1e-3  # share of the error of a window that the fit leaves of it a
 _ROUNDS = 30
 _CONVERGED = 0.02  # the fit has converged if no unknown changes by more [standard errors]
 _NOTHING = 1e-10  # negligible change of an unknown [1, m, rad, s]
-_CURVED = 0.5  # change up to which the slopes of the previous iteration are reused [standard errors]
+_NOISE_ROUNDS = 5  # steps after each of which the noise is found anew
 # By unit: standard error for white residuals above which a step is damped.
 _WIDTHS = {"1": 0.05, "m": 0.2, "rad": 0.1, "s": 0.1, "s2": 0.02}
-_FIRST_SCALES = np.array([0.02, 0.05, 0.2])  # [m, rad, rad]
-_NOISE = 0.01  # scatter of positions over the motion in a window above which longer windows are used
 _WORST_SHARE = 0.3  # unexplained share of the motion above which the poses are not those of this robot
 LIKELY = 2.0  # factor by which radius, lever and lateral factor may differ from the configured ones
 _FARTHEST = 3.0  # largest plausible distance of the tracked body from the centre of the base, along an axis [m]
@@ -163,7 +167,7 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
         columns = ", ".join(str(r.wheel_angles.shape[1]) for r in recordings) or "no recording"
         raise InputError("recordings", got=f"wheels {columns}", expected=f"{n} wheels in each")
     start = first_guess(recordings, base)
-    short, windows = cut_windows(recordings, start)
+    short, windows, pieces = cut_windows(recordings, start)
     excited = excitation(short, start)
     unknowns = _changes(n, [signals.recording for signals in recordings])
     free = np.flatnonzero(excited.determined(n) + [True] * (len(recordings) + 1))
@@ -173,10 +177,8 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
     solved = None
     try:
         if failure is None and not all(reasons):
-            solved = _solve(windows, start, free, unknowns, excited)
-            while _noisy(windows, solved) and (longer := lengthened(windows, start)):
-                windows, solved = longer, _solve(longer, start, free, unknowns, excited)
-            failure = _disagreement(windows, solved, base)
+            solved = _solve(pieces, windows, start, free, unknowns, excited)
+            failure = _disagreement(solved, windows[0].span, base)
     except IdentificationError as exception:
         few = f"{exception.count} windows of {excited.span:g} s with motion; {exception.expected} are needed"
         failure = Reason(Kind.TOO_LITTLE_DATA, few)
@@ -198,14 +200,13 @@ def _changes(wheels: int, numbers: Sequence[int]) -> tuple[Unknown, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """Converged fit: the solution, the fit of the last step, scatter (3,) of position, yaw and slip."""
+    """Converged fit: the solution, the fit of the last step, noise of the poses."""
 
     guess: Guess
     fit: Fit
-    scales: Vector
     noise: PoseNoise
     assumed: Vector  # (p, n) changes of the unknowns by one standard deviation `UNEQUAL` of each radius
-    influence: Vector  # (p, w) changes of the unknowns by the errors of each window
+    influence: Vector  # (p, w) changes of the unknowns by the errors of each part of `LASTING`
     slip: SlipErrors
     settled: bool  # whether the steps became small within their budget
 
@@ -218,37 +219,33 @@ class _Solved:
 
 
 def _solve(
-    windows: Sequence[Windows], start: Guess, free: Indices, unknowns: Sequence[Unknown], excited: Excitation
+    pieces: Sequence[Windows],
+    windows: Sequence[Windows],
+    start: Guess,
+    free: Indices,
+    unknowns: Sequence[Unknown],
+    excited: Excitation,
 ) -> _Solved:
-    """Gauss-Newton iterations; each uses weights and scales from the residuals of the previous one.
+    """Gauss-Newton iterations over the pieces without gaps; the first ones also find the noise.
 
     Raises:
-        IdentificationError: too few windows.
+        IdentificationError: too few blocks of data.
     """
-    guess, scales = start, _FIRST_SCALES
-    weights = [np.ones((len(part.rows), 2)) for part in windows]
-    slope_tables: list[Vector] = []
+    guess, noise = start, Noise()
+    recordings = [Poses.of(part) for part in pieces]
+    trust = trusted(recordings, start)
     largest_change = math.inf  # change in the last iteration, in standard errors
-    for _ in range(_ROUNDS):
-        residual_tables = _residuals(windows, guess, weights, scales)
-        scales = scatter(residual_tables)
-        slip = slip_of(windows, guess, [table[:, 3:] for table in residual_tables], [pair[:, 1] for pair in weights])
-        spread = deviation(slip.left)
-        weights = [
-            outlier_weights(part, table[:, :3] / scales[[0, 0, 1]], left / spread, guess, spread / scales[0])
-            for part, table, left in zip(windows, residual_tables, slip.left, strict=True)
+    for round_ in range(_ROUNDS):
+        if round_ < _NOISE_ROUNDS:
+            noise = fitted_noise(recordings, guess, noise, trust)
+        found = [
+            _rows(poses, own, guess, k, noise, free, excited.span)
+            for k, (poses, own) in enumerate(zip(recordings, trust, strict=True))
         ]
-        residual_tables = _residuals(windows, guess, weights, scales)
-        if largest_change > _CURVED:
-            slope_tables = [slopes(part, guess, k, weights[k], scales, free) for k, part in enumerate(windows)]
-        pieces = nearly_equal(windows, guess.base, start.base, len(unknowns), excited.span)
-        for k, (part, slope) in enumerate(zip(windows, slope_tables, strict=True)):
-            row_weights = np.sqrt(weights[k][:, :1]) / scales[[0, 0, 1]]
-            time = np.repeat(part.signals.since_start[part.rows], 3)
-            rows = (slope * row_weights[:, :, None]).reshape(-1, slope.shape[2])
-            target = (residual_tables[k][:, :3] * row_weights).ravel()
-            pieces.append(Rows(time, -rows, target, recording=k, block=excited.span))
-        linear_fit, change, inverse, block_weights = _step(pieces, unknowns)
+        if round_ < _NOISE_ROUNDS - 1:
+            trust = [trust_by(weights) for _, weights in found]
+        equal = nearly_equal(windows, guess.base, start.base, len(unknowns), excited.span)
+        linear_fit, change, inverse, block_weights = _step([*equal, *(rows for rows, _ in found)], unknowns)
         guess = guess.moved(change)
         errors = np.sqrt(np.diag(linear_fit.covariance))
         known = np.isfinite(errors) & (np.abs(change) > _NOTHING)
@@ -259,16 +256,57 @@ def _solve(
     n = len(start.base.radii)
     assumed = inverse[:, :n] @ (np.eye(n) - 1.0 / n) / UNEQUAL
     root, influences = np.linalg.cholesky(inverse), []
-    for part, piece in zip(windows, pieces[len(windows) :], strict=True):
-        weighted = piece.regressors * block_weights(piece)[:, None]
-        for own in np.split(np.arange(len(weighted)), 3 * part.starts[1:]) if len(part.starts) else ():
-            taken, axes = np.linalg.eigh(root.T @ weighted[own].T @ piece.regressors[own] @ root)
-            left = axes.T @ root.T @ weighted[own].T @ piece.target[own]
+    for rows, _ in found:
+        weighted, part_of = rows.regressors * block_weights(rows)[:, None], np.floor(rows.time / LASTING)
+        for own in (part_of == number for number in np.unique(part_of)):
+            taken, axes = np.linalg.eigh(root.T @ weighted[own].T @ rows.regressors[own] @ root)
+            left = axes.T @ root.T @ weighted[own].T @ rows.target[own]
             influences.append(root @ axes @ (left / np.sqrt(np.maximum(1.0 - taken, _LEAST_LEFT))))
+    slip, of_poses = _left(windows, recordings, guess, noise, [weights for _, weights in found])
     covariance = linear_fit.covariance[:n, :n] + assumed[:n] @ assumed[:n].T
     slip_error = slip_errors(slip, guess.base, covariance, excited.sufficient)
-    noise, settled = pose_noise(windows, scales, weights), largest_change <= _CONVERGED
-    return _Solved(guess, linear_fit, scales, noise, assumed, np.vstack(influences).T, slip_error, settled)
+    settled = largest_change <= _CONVERGED
+    return _Solved(guess, linear_fit, of_poses, assumed, np.vstack(influences).T, slip_error, settled)
+
+
+def _rows(
+    poses: Poses, trust: Vector, guess: Guess, number: int, noise: Noise, free: Indices, block: float
+) -> tuple[Rows, Vector]:
+    """Rows of the linearised model of one recording by its number, and the weights (m,) of its poses."""
+    n, count, offset = len(guess.base.radii), len(guess.base.radii) + 6 + len(guess.offsets), guess.offsets[number]
+    used = [k for k in free if not n + 5 <= k < count - 1 or k == n + 5 + number]
+    paths = [poses.path(guess, float(offset))]
+    for k in used:
+        for sign in (1.0, -1.0):
+            other = guess.moved(sign * STEP * np.eye(count)[k])
+            paths.append(poses.path(other, float(other.offsets[number]), smooth=k < n + 5))
+    along = track(poses, guess, float(offset), trust)
+    shown, weights = innovations(along, paths, noise)
+    table = np.zeros((*shown.shape[1:], count))
+    table[:, :, used] = np.moveaxis(shown[1::2] - shown[2::2], 0, -1) / (2.0 * STEP)
+    known = ~along.begins
+    time = np.repeat(poses.time[known], 3)
+    return Rows(time, -table[known].reshape(-1, count), shown[0, known].ravel(), recording=number, block=block), weights
+
+
+def _left(
+    windows: Sequence[Windows], recordings: Sequence[Poses], guess: Guess, noise: Noise, weights: Sequence[Vector]
+) -> tuple[Slip, PoseNoise]:
+    """Slip of the wheels, and how far the poses lie from odometry, over windows; with weights (m,) of the poses."""
+    scales = np.hypot([noise.position, noise.yaw], [noise.wander_position, noise.wander_yaw])
+    both = []
+    for part, poses, own in zip(windows, recordings, weights, strict=True):
+        of_all = np.ones(len(part.signals.pose_time))
+        of_all[poses.part.rows] = poses.spread(own)
+        both.append(np.column_stack([of_all[part.rows], np.ones(len(part.rows))]))
+    for _ in range(2):
+        pairs = zip(windows, guess.offsets.tolist(), both, strict=True)
+        tables = [residuals(part, guess, offset, pair, scales) for part, offset, pair in pairs]
+        slip = slip_of(windows, guess, [table[:, 3:] for table in tables], [pair[:, 1] for pair in both])
+        spread = deviation(slip.left)
+        for pair, left in zip(both, slip.left, strict=True):
+            pair[:, 1] = outlier_weights(left / spread)
+    return slip, pose_noise(windows, scatter(tables), [pair[:, 0] for pair in both])
 
 
 def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector, Vector, Callable[[Rows], Vector]]:
@@ -294,27 +332,11 @@ def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vec
     return linear_fit, inverse @ normal[:, -1], inverse, block_weights
 
 
-def _residuals(windows: Sequence[Windows], guess: Guess, weights: Sequence[Vector], scales: Vector) -> list[Vector]:
-    """Residuals (m, 3 + n) of each recording."""
-    pairs = zip(windows, guess.offsets.tolist(), weights, strict=True)
-    return [residuals(part, guess, offset, weight, scales) for part, offset, weight in pairs]
-
-
-def _noisy(windows: Sequence[Windows], solved: _Solved) -> bool:
-    """Whether the poses scatter so much, compared with the motion in a window, that longer ones tell more.
-
-    Over a distance L, noise s of the poses is an error s / L of a size. Slip adds up to an error that is smaller over
-    longer distances too, but longer windows are fewer, and one event spoils more of them.
-    """
-    return bool(solved.scales[0] > _NOISE * motion_in(windows))
-
-
-def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase) -> Reason | None:
-    """Why these poses cannot be those of this robot, None if they can."""
-    guess, deviations = solved.guess, np.sqrt(np.diag(solved.fit.covariance))
-    motion = motion_in(windows)
-    metres = np.array([1.0, TURNING_RADIUS, float(np.mean(base.radii))])  # of position, yaw and slip
-    unexplained = float(np.linalg.norm(metres * solved.scales))
+def _disagreement(solved: _Solved, span: float, base: MecanumBase) -> Reason | None:
+    """Why these poses cannot be those of this robot over windows of a `span` [s], None if they can."""
+    guess, noise, deviations = solved.guess, solved.noise, np.sqrt(np.diag(solved.fit.covariance))
+    motion = noise.motion
+    unexplained = math.hypot(noise.position, TURNING_RADIUS * noise.yaw, float(np.mean(base.radii)) * noise.slip)
     n, shown = len(base.radii), ratios(guess.base, base)
     errors = [0.0, *np.nan_to_num(deviations[n : n + 2], posinf=0.0)]
     pairs = zip(shown.items(), errors, strict=True)
@@ -324,7 +346,7 @@ def _disagreement(windows: Sequence[Windows], solved: _Solved, base: MecanumBase
         return Reason(
             Kind.UNEXPLAINED,
             f"the poses do not follow the wheels: with {shown['wheel radius']:.3g} times the configured wheel radius, "
-            f"{unexplained:.2g} m of a motion of {motion:.2g} m in windows of {windows[0].span:g} s remain unexplained;"
+            f"{unexplained:.2g} m of a motion of {motion:.2g} m in windows of {span:g} s remain unexplained;"
             f" {_CHECK}",
         )
     if far:
@@ -481,8 +503,8 @@ def _estimate(reported: _Reported, reason: Reason | None, solved: _Solved | None
 def _by_rivals(slope: Vector, slipped: float, solved: _Solved) -> tuple[float, float, float, float]:
     """Errors of a value for each of `_REASONS`: what lasts, radii that are equal only by assumption, two kinds of slip.
 
-    Errors of odometry (rollers, bounces, creep, random slip) last for a window, longer than the blocks of the fit. What
-    is left by the fit, which follows few windows, is scaled up by what it took (MacKinnon and White 1985, HC2).
+    Errors of odometry (rollers, bounces, creep) last for seconds, longer than the blocks of the fit. What is left by
+    the fit, which follows few parts, is scaled up by what it took (MacKinnon and White 1985, HC2).
 
     Args:
         slope: (p,) of the value over the unknowns.

@@ -3,9 +3,8 @@
 A tracked body at S = (x, y, yaw) on the robot moves, while the wheels turn by dq, from pose to pose as
     Z(t) = G o (P + c P'')(t),   P(t) = O(t - offset) o S,   O' = O o exp(A^+ diag(R) dq),
 with A the rolling constraints of `MecanumBase`, integrated exactly on SE(2). c is half the variance of the times over
-which the tracker averages; it is 0 without a filter, and negative for a filter that estimates speeds too. The start G
-of each window is fitted to its poses, so that odometry drifts only over the length of a window. What the slip
-(1 - A A^+) diag(R) q of the wheels against each other tells is in `_slip`.
+which the tracker averages; it is 0 without a filter, and negative for a filter that estimates speeds too.
+What the slip (1 - A A^+) diag(R) q of the wheels against each other tells is in `_slip`.
 
 Source: systems 29-31, 34.
 """
@@ -145,7 +144,7 @@ def _rotations(signals: CalibrationSignals, times: Vector) -> Vector:
     return np.asarray(angles[index] + share[:, None] * (angles[index + 1] - angles[index]) - angles[0])
 
 
-def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vector:
+def slips_of_wheels(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vector:
     """Slip (m, n) of the wheels against each other at times (m,) [s], in rad of a mean wheel.
 
     Radii are relative to their mean, so that smaller wheels do not look like less slip.
@@ -155,10 +154,9 @@ def _slips(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vec
     return np.asarray(_rotations(signals, times) @ (slip_projection * (base.radii / np.mean(base.radii))).T)
 
 
-def motions(windows: Windows, base: MecanumBase, offset: float) -> Vector:
-    """Forward, sideways [m] and turn [rad] (m, 3) of the wheels from the first reading of a recording to each pose."""
-    rolled: Vector = _rotations(windows.signals, windows.signals.pose_time[windows.rows] - offset)
-    return rolled @ base.forward_matrix.T
+def motions(signals: CalibrationSignals, base: MecanumBase, times: Vector) -> Vector:
+    """Forward, sideways [m] and turn [rad] (m, 3) of the wheels from the first reading to times (m,) [s]."""
+    return np.asarray(_rotations(signals, times) @ base.forward_matrix.T)
 
 
 def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, scales: Vector) -> Vector:
@@ -188,28 +186,8 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
     stiffness = np.sum(tangent**2, axis=1) / scales[0] ** 2 + 1.0 / scales[1] ** 2
     correction = windows.sums(pose_share[:, 0] * moment) / windows.sums(pose_share[:, 0] * stiffness)
     rotated = planar.turned(rotated, windows.spread(correction))
-    slips = centred(_slips(windows.signals, guess.base, times), slip_share)
+    slips = centred(slips_of_wheels(windows.signals, guess.base, times), slip_share)
     return np.column_stack([measured_path - rotated, yaw_residual - windows.spread(correction), slips])
-
-
-def slopes(windows: Windows, guess: Guess, index: int, weights: Vector, scales: Vector, free: Indices) -> Vector:
-    """Slopes (m, 3, p) of the poses' `residuals` over the p changes of `Guess.moved`, zero for those not in `free`.
-
-    `index` is that of the recording among the offsets.
-    """
-    n = len(guess.base.radii)
-    count = n + 6 + len(guess.offsets)
-    table = np.zeros((len(windows.rows), 3, count))
-    for k in free:
-        if n + 5 <= k < count - 1 and k != n + 5 + index:
-            continue
-        change = np.zeros(count)
-        change[k] = STEP
-        after, before = guess.moved(change), guess.moved(-change)
-        rise = residuals(windows, after, float(after.offsets[index]), weights, scales)
-        fall = residuals(windows, before, float(before.offsets[index]), weights, scales)
-        table[:, :, k] = (rise - fall)[:, :3] / (2.0 * STEP)
-    return table
 
 
 def _intervals(stamps: Vector, times: Vector) -> tuple[Indices, Vector]:

@@ -27,7 +27,7 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 # Chosen: share of their slip by which unequal loads of the wheels move the base off the mean of what they demand.
 _UNEQUAL_LOADS = 0.05
-_ALIKE = 0.00015  # by which contacts of all wheels creep alike, which slip does not show: on twins up to 0.0003
+_ALIKE = 0.00006  # by which contacts of all wheels creep alike, which slip does not show: on twins up to 0.0001
 
 
 class Slip(NamedTuple):
@@ -54,7 +54,7 @@ def slip_of(windows: Sequence[Windows], guess: Guess, slips: Sequence[Vector], w
     directions = np.linalg.svd(rim_speeds.T)[2][3:]  # (n - 3, n), orthonormal
     squares, products, moved = np.zeros((3, 3)), np.zeros((3, len(directions))), []
     for part, offset, slip, weight in zip(windows, guess.offsets.tolist(), slips, weights, strict=True):
-        motion = motions(part, base, offset)
+        motion = motions(part.signals, base, part.signals.pose_time[part.rows] - offset)
         weighted_mean = part.sums(weight[:, None] * motion) / np.maximum(part.sums(weight), 1e-300)[:, None]
         motion -= part.spread(weighted_mean)
         weighted = motion * weight[:, None]

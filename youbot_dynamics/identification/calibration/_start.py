@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,9 +43,7 @@ _SPEED_INTERVAL = 0.3  # interval over which speeds are compared [s], since pose
 _NEAR_BEST = 0.02  # relative difference to the best agreement at which the smaller offset is taken
 _MARGIN = 0.1 + AROUND  # [s] wheel readings needed around a pose, since the offset still changes
 _SHORT = 2.0  # [s] length of windows in which motion is counted, and of the blocks of which the scatter is taken
-_LONG = 6.0  # [s] length of windows to whose poses the start of odometry is fitted
-_LONGEST, _FEWEST_WINDOWS = 120.0, 4  # [s] length and number of the windows if the poses are noisy
-_LEAST_DRIVE = 100.0  # [s] in all windows, for that: of a minute, the few long ones give too narrow intervals
+_LONG = 6.0  # [s] length of windows over which slip and the scatter of the poses are measured
 _FEWEST_POSES = 4  # in a window
 _LEAST_SHARE = 0.5  # share of its length that the poses of a window must span
 _ANOTHER_UNIT = 4.0  # ratio of distances by poses and by wheels above which a unit is wrong
@@ -140,8 +139,8 @@ def best_offset(rolled: Vector, tracked: Vector) -> float:
 
 def cut_windows(
     recordings: Sequence[CalibrationSignals], guess: Guess
-) -> tuple[tuple[Windows, ...], tuple[Windows, ...]]:
-    """Short and long windows of each recording in which the robot moves and its wheels and poses are known.
+) -> tuple[tuple[Windows, ...], tuple[Windows, ...], tuple[Windows, ...]]:
+    """Short and long windows, and whole pieces, of each recording in which it moves and its wheels and poses are known.
 
     The short ones are longer than 2 s if poses are rare, half of it if there are few windows.
     """
@@ -152,15 +151,7 @@ def cut_windows(
     windows = _cut(recordings, guess, usual)
     few = sum(len(part.starts) for part in windows) < _FEW_WINDOWS
     short = _cut(recordings, guess, 0.5 * _SHORT) if few and usual == _SHORT else windows
-    return short, _cut(recordings, guess, max(_LONG, usual))
-
-
-def lengthened(windows: Sequence[Windows], guess: Guess) -> tuple[Windows, ...]:
-    """Windows of twice the length; empty if these would be too few or too long, or the recordings are shorter."""
-    longer = _cut([part.signals for part in windows], guess, 2.0 * windows[0].span)
-    before, count = (sum(len(part.starts) for part in cut) for cut in (windows, longer))
-    span = longer[0].span
-    return longer if _FEWEST_WINDOWS <= count < before and count * span >= _LEAST_DRIVE and span <= _LONGEST else ()
+    return short, _cut(recordings, guess, max(_LONG, usual)), _cut(recordings, guess, math.inf)
 
 
 def _cut(recordings: Sequence[CalibrationSignals], guess: Guess, length: float) -> tuple[Windows, ...]:

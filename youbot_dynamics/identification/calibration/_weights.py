@@ -9,34 +9,42 @@ from typing import NamedTuple
 import numpy as np
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.identification.calibration._model import Guess, Windows
+from youbot_dynamics.identification.calibration._model import Windows
 from youbot_dynamics.identification.calibration._start import TURNING_RADIUS
 from youbot_dynamics.identification.least_squares import Rows
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 UNEQUAL = 0.005  # chosen: standard deviation of the radii of one robot's wheels over their mean
-_FAR = 4.0  # standard deviations above which the weight of a pose decreases
-_MEDIAN_TO_DEVIATION = 1.4826  # of normal residuals
+_FAR = 4.0  # standard deviations above which the weight of a slip decreases
+MEDIAN_TO_DEVIATION = 1.4826  # of normal residuals
 _SMALLEST = 1e-4  # smallest plausible scatter [m] or [rad]
-_HARDLY = 0.1  # weight of a pose below which it hardly counts
+HARDLY = 0.1  # weight of a pose below which it hardly counts
+_COARSE = 0.01  # scatter of positions over the motion in a window above which they show no drift of odometry
 
 
 class PoseNoise(NamedTuple):
-    """How far poses lie from odometry that starts at the best place in each window."""
+    """How far poses lie from odometry that starts at the best place in each window of some seconds."""
 
     position: float  # standard deviation along an axis [m]
     yaw: float  # the same [rad]
+    slip: float  # the same of the wheels against each other [rad]
     outlying: float  # share of the poses that lie so much farther off that they hardly count
-    span: float  # length of a window [s]
+    motion: float  # root mean square distance of the poses from the middle of their window, with turns [m]
+
+    @property
+    def coarse(self) -> bool:
+        """Whether the poses scatter more than odometry drifts within a window."""
+        return self.position > _COARSE * self.motion
 
 
 def pose_noise(windows: Sequence[Windows], scales: Vector, weights: Sequence[Vector]) -> PoseNoise:
-    """Noise of poses by standard deviations `scales` (3,) [m, rad, rad] and the weights (m, 2) of each recording."""
-    outlying = float(np.mean(np.concatenate([pair[:, 0] for pair in weights]) < _HARDLY))
-    return PoseNoise(float(scales[0]), float(scales[1]), outlying, windows[0].span)
+    """Noise of poses by standard deviations `scales` (3,) [m, rad, rad] and the weights (m,) in each recording."""
+    outlying = float(np.mean(np.concatenate(weights) < HARDLY))
+    position, yaw, slip = scales.tolist()
+    return PoseNoise(position, yaw, slip, outlying, _motion_in(windows))
 
 
-def motion_in(windows: Sequence[Windows]) -> float:
+def _motion_in(windows: Sequence[Windows]) -> float:
     """Root mean square distance [m] of the poses from the middle of their window, with turns."""
     displacements = []
     for part in windows:
@@ -78,7 +86,7 @@ def scatter(residual_tables: Sequence[Vector]) -> Vector:
 def deviation(tables: Sequence[Vector]) -> float:
     """Standard deviation of all values of tables (m, n), from their median, which is robust to outliers."""
     values = np.abs(np.concatenate([table.ravel() for table in tables]))
-    return max(_MEDIAN_TO_DEVIATION * float(np.median(values)), _SMALLEST)
+    return max(MEDIAN_TO_DEVIATION * float(np.median(values)), _SMALLEST)
 
 
 def shrinkage(errors: Vector, variance: float) -> float:
@@ -92,23 +100,6 @@ def shrinkage(errors: Vector, variance: float) -> float:
     return float(min(1.0, variance * (len(errors) - 1) / max(float(errors @ errors), 1e-300)))
 
 
-def outlier_weights(part: Windows, pose: Vector, slip: Vector, guess: Guess, slip_scale: float) -> Vector:
-    """Weights (m, 2) of poses and slips: 1, and (4 / deviations)^4 beyond 4 deviations.
-
-    A wheel that slips by e leaves a slip of e / 2 and moves the base by e / 4 along each axis. The effect is
-    not symmetric, so radii fitted to it are 0.1 % too small. Poses are weighted as if half the slip of
-    their window added to their scatter.
-
-    Args:
-        part: windows of a recording.
-        pose: (m, 3) residuals, in standard deviations.
-        slip: (m, n) of the wheels that their radii do not explain, in standard deviations.
-        guess: current values.
-        slip_scale: standard deviation of the slip [rad] over that of the position [m].
-    """
-    largest = np.column_stack([np.max(np.abs(pose), axis=1), np.max(np.abs(slip), axis=1)])
-    weights = np.asarray((_FAR / np.maximum(largest, _FAR)) ** 4)
-    distance = 0.5 * np.mean(guess.base.radii) * slip_scale
-    distances = distance * np.sqrt(part.sums(np.sum(slip**2, axis=1)) / part.counts)
-    weights[:, 0] /= 1.0 + part.spread(distances) ** 2
-    return weights
+def outlier_weights(slip: Vector) -> Vector:
+    """Weights (m,) of slips (m, n) in standard deviations: 1, and (4 / deviations)^4 beyond 4 of any wheel."""
+    return np.asarray((_FAR / np.maximum(np.max(np.abs(slip), axis=1), _FAR)) ** 4)

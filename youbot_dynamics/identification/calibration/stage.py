@@ -27,7 +27,7 @@ from youbot_dynamics.robot_base import WHEELS
 STAGE = "calibration"
 _SPAN = 2.0  # [s] over which the error of odometry is measured
 _OWN = 0.0003  # [m] RMS error over `_SPAN` below which poses were computed from the wheels: slip alone causes more
-_NOTABLE, _LONG = 0.005, 10.0  # [m, s] scatter of the poses, and length of the windows, above which they are told
+_NOTABLE = 0.005  # [m] scatter of the poses above which it is told
 _OWN_POSES = Reason(
     Kind.WRONG_SIGNALS,
     "the configured geometry already explains these poses to a fraction of a millimetre: they were computed from the "
@@ -81,7 +81,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     findings = geometry_findings(fitted.calibration, geometry, samples)
     if drift is not None:
         noise, growths = fitted.calibration.noise, drift.estimates()
-        if noise is not None and noise.span > _LONG:
+        if noise is not None and noise.coarse:
             growths = growths[0].refused(_NOISY), growths[1].refused(_NOISY)
         findings += [Finding(FINDINGS.row(growth.name), growth, samples) for growth in growths]
     if own:
@@ -134,13 +134,10 @@ def _rms_errors(
 
 def _noise_note(noise: PoseNoise | None) -> list[str]:
     """What was found of the poses, in words; nothing for those of motion capture."""
-    if noise is None or max(noise.position / _NOTABLE, noise.span / _LONG) < 1.0:
+    if noise is None or not (noise.coarse or noise.position > _NOTABLE):
         return []
     jumps = f", and {100.0 * noise.outlying:.2g} % jump so far off that they hardly count" if noise.outlying else ""
-    return [
-        f"the poses scatter by {1e3 * noise.position:.1f} mm and {np.degrees(noise.yaw):.2g} degrees{jumps}; they are "
-        f"compared with odometry over up to {noise.span:.0f} s"
-    ]
+    return [f"the poses scatter by {1e3 * noise.position:.1f} mm and {np.degrees(noise.yaw):.2g} degrees{jumps}"]
 
 
 def _drift(recordings: Sequence[CalibrationSignals], calibration: Calibration) -> Drift | None:

@@ -1,0 +1,370 @@
+"""Odometry of a base with slip beside the noisy poses of a body on it: a Kalman filter whose innovations are residuals.
+
+Between two poses the wheels move the tracked body by D in its own frame. Slip adds a random walk to where the base is:
+
+    G' = G o D,   G + slip,   variance of the yaw s^2 w and along each axis (l s)^2 w + (half the slip seen)^2,
+
+with the way w of the wheels (turns included), the lever l, and the unusual slip of the wheels against each other,
+as if it lasted for some seconds. A pose is G with white noise and with noise that wanders with a time constant, as that
+of a localisation does. Before the first pose nothing is known of where the base is. What a pose shows beyond all poses
+before it, over its standard deviation, is white: so spans of all lengths count with their true weight, and no start of
+a window is fitted. Poses far off are those of another place: they get the weight of Student's t.
+
+Source: Anderson and Moore 1979, Optimal Filtering, ch. 3 and 9 (innovations as residuals); Lange, Little and Taylor
+1989 (Student's t); systems 29-31, 34.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from youbot_dynamics.arrays import Indices, Vector, usual_step
+from youbot_dynamics.compiled import compiled
+from youbot_dynamics.identification.calibration._model import (
+    Guess,
+    Windows,
+    lever,
+    motions,
+    odometry,
+    slips_of_wheels,
+    tracked,
+)
+from youbot_dynamics.identification.calibration._poses import CalibrationSignals
+from youbot_dynamics.identification.calibration._weights import HARDLY, MEDIAN_TO_DEVIATION
+from youbot_dynamics.kinematics import planar
+
+_FREEDOM = 5.0  # of Student's t: of normal poses 1 % get less than half of their weight
+_THINNED, _RUN = 800, 10  # poses from which the noise is found, half of them in runs of so many
+_TRIALS = 300  # of the search for the noise
+_SEARCHED = 0.03  # [1] to which it finds it
+_LIKELY = (
+    3.0  # standard deviation of each part of the noise over its first value, in logarithms: where no pose shows it
+)
+# Of each part of the noise, in logarithms: farther apart, rounding would make variances negative
+_LOWEST, _HIGHEST = np.log([*[1e-5] * 5, 0.02]), np.log([*[1.0] * 5, 30.0])
+LASTING = 6.0  # [s] for which errors of odometry may last
+_L1_ROUNDS = 8
+_SHORTEST = 1e-3  # [s] between poses
+_MEAN = 0.2  # [s] of poses
+_ALL = slice(None)
+_AVERAGED = 0.4  # [s] of the instruments
+_SCALED = 5  # steps to the size of what most poses are off
+_NO_TRUST = 1e-3
+_ROUNDED = 1e-14  # [m2, rad2] least variance of a step
+
+
+class Noise(NamedTuple):
+    """Standard deviations of what odometry and poses are off."""
+
+    slip: float = 0.02  # growth of the yaw of odometry [rad/sqrt(m)]; of the position this times the lever
+    position: float = 0.01  # white noise of a pose along each axis [m]
+    yaw: float = 0.01  # the same [rad]
+    wander_position: float = 0.01  # noise that lasts [m]
+    wander_yaw: float = 0.01  # the same [rad]
+    wander_time: float = 2.0  # its time constant [s]
+
+
+class Poses(NamedTuple):
+    """Poses of one recording, each the mean over a fifth of a second.
+
+    A mean of places moves with the base as one place does, so nothing is lost; and what a tracker filters, or steps of
+    an encoder make of short motions, hardly counts.
+    """
+
+    part: Windows  # the recording, with a window for each piece without gaps
+    starts: Indices  # (m,) index into its `rows` at which each mean starts
+    begins: NDArray[np.bool_]  # (m,) whether the motion up to it is unknown
+    poses: Vector  # (m, 3) [m, m, rad]
+
+    @classmethod
+    def of(cls, part: Windows) -> Poses:
+        """The poses of the windows of a recording."""
+        piece = part.spread(np.arange(len(part.starts), dtype=float))
+        cells = np.floor(part.signals.since_start[part.rows] / _MEAN)
+        starts = np.flatnonzero((np.diff(cells, prepend=-np.inf) > 0.0) | (np.diff(piece, prepend=-1.0) > 0.0))
+        begins = np.diff(piece[starts], prepend=-1.0) > 0.0
+        poses = part.signals.poses[part.rows]
+        poses = np.column_stack([poses[:, :2], np.unwrap(poses[:, 2])])
+        return cls(part, starts, begins, _means(poses, starts))
+
+    @property
+    def time(self) -> Vector:
+        """Mean times (m,) as `since_start` [s]."""
+        return self.mean(self.part.signals.since_start[self.part.rows])
+
+    def mean(self, values: Vector) -> Vector:
+        """Means (m, ...) of values (r, ...) of each pose."""
+        return _means(values, self.starts)
+
+    def spread(self, values: Vector) -> Vector:
+        """Values (m,) repeated for each pose (r,)."""
+        return np.repeat(values, np.diff(np.append(self.starts, len(self.part.rows))))
+
+    def path(self, guess: Guess, offset: float, smooth: bool = False) -> Vector:
+        """Poses (m, 3) [m, m, rad] of the tracked body by the wheels, with the `offset` of its clocks [s].
+
+        `smooth` takes wheel angles without short changes, see `_smoothed`.
+        """
+        signals = _smoothed(self.part.signals) if smooth else self.part.signals
+        times = self.part.signals.pose_time[self.part.rows] - offset
+        return self.mean(tracked(signals, guess.base, times, guess.sensor, guess.smoothing))
+
+
+def _means(values: Vector, starts: Indices) -> Vector:
+    counts = np.diff(np.append(starts, len(values))).astype(float)
+    sums = np.add.reduceat(values, starts, axis=0)
+    return np.asarray(sums / (counts if values.ndim == 1 else counts[:, None]))
+
+
+def _smoothed(signals: CalibrationSignals) -> CalibrationSignals:
+    """Signals with wheel angles that are means over 0.4 s: instruments of which the steps of encoders are no part.
+
+    Where the wheels hardly turn between two poses, the noise of their angles would be a part of the residuals and of
+    their slopes alike, and make the wheels smaller: on real mecanum wheels with 188 steps a turn by 1.3 %.
+
+    Source: Young 2011, Recursive Estimation and Time-Series Analysis, ch. 7 (instrumental variables).
+    """
+    half = int(0.5 * _AVERAGED / usual_step(signals.wheel_time, _AVERAGED))
+    padded = np.pad(signals.wheel_angles, ((half + 1, half), (0, 0)), mode="edge")
+    sums = np.cumsum(padded, axis=0)
+    return replace(signals, wheel_angles=(sums[2 * half + 1 :] - sums[: -2 * half - 1]) / (2 * half + 1))
+
+
+class Track(NamedTuple):
+    """Some poses of one recording, and what moved the base up to each from the one before."""
+
+    poses: Vector  # (m, 3) measured
+    begins: NDArray[np.bool_]  # (m,) whether the motion up to a pose is unknown
+    intervals: Vector  # (m,) [s]
+    ways: Vector  # (m,) of the wheels, with turns as ways of the rims [m]
+    slipped: Vector  # (m,) [m] standard deviation by unusual slip of the wheels against each other
+    trust: Vector  # (m,) in each pose, nearly 0 for one of another place
+    reach: float  # lever of a turn [m]
+
+
+def track(poses: Poses, guess: Guess, offset: float, trust: Vector, kept: Indices | slice = _ALL) -> Track:
+    """The poses of a recording, or those with the indices `kept`, with a trust (m,) in each of all of them."""
+    signals, times = poses.part.signals, poses.part.signals.pose_time[poses.part.rows] - offset
+    base = _steps(poses.mean(odometry(signals, guess.base, times))[kept])
+    smooth = _smoothed(signals)
+    slip = _differences(poses.mean(slips_of_wheels(smooth, guess.base, times))[kept])
+    turned = _differences(poses.mean(motions(smooth, guess.base, times))[kept])
+    reach, intervals = lever(guess.base), _differences(poses.time[kept])
+    beyond = 0.5 * float(np.mean(guess.base.radii)) * np.max(np.abs(_unusual(slip, turned)), axis=1)
+    slipped = beyond * np.sqrt(LASTING / np.maximum(intervals, _SHORTEST))
+    ways = np.hypot(base[:, 0], base[:, 1]) + reach * np.abs(base[:, 2])
+    return Track(poses.poses[kept], poses.begins[kept], intervals, ways, slipped, trust[kept], reach)
+
+
+def _unusual(slip: Vector, moved: Vector) -> Vector:
+    """Slip (m, n) beyond what goes with the motion (m, 3) in most of a drive, by least absolute values.
+
+    Wheels of stiff loops whose radii differ slip in proportion to the motion, all the time.
+    """
+    left, floor = slip, 1e-3 * float(np.max(np.abs(slip), initial=0.0)) + 1e-300
+    for _ in range(_L1_ROUNDS):
+        weighted = moved / np.maximum(np.linalg.norm(left, axis=1), floor)[:, None]
+        left = slip - moved @ (np.linalg.pinv(weighted.T @ moved) @ weighted.T @ slip)
+    return left
+
+
+def _steps(path: Vector) -> Vector:
+    """Motion (m, 3) [m, m, rad] from pose to pose of a path (m, 3), in the frame of the earlier one; 0 in the first."""
+    moved = _differences(path)
+    moved[1:, :2] = planar.turned(moved[1:, :2], -path[:-1, 2])
+    return moved
+
+
+def _differences(values: Vector) -> Vector:
+    """From row to row (m, ...), 0 in the first."""
+    return np.diff(values, axis=0, prepend=values[:1])
+
+
+def innovations(along: Track, paths: Sequence[Vector], noise: Noise) -> tuple[Vector, Vector]:
+    """What each pose shows beyond those before, over its standard deviation, and the weights of the poses.
+
+    Args:
+        along: the poses.
+        paths: (c,) paths (m, 3) by the wheels, of several guesses; gains and weights are those of the first.
+        noise: of odometry and poses.
+
+    Returns:
+        (c, m, 3), 0 where a track begins; and (m,).
+    """
+    shown, weights, _ = _with_noise(along, np.array([_steps(path) for path in paths]), noise)
+    return shown, weights
+
+
+def _with_noise(along: Track, moved: Vector, noise: Noise) -> tuple[Vector, Vector, float]:
+    """As `_filtered`."""
+    variances = *_variances(along, noise), *_wander(along, noise)
+    return _filtered(along.poses, along.begins, along.trust, moved, *variances)
+
+
+def trusted(recordings: Sequence[Poses], guess: Guess) -> list[Vector]:
+    """Trust (m,) in the poses of each recording, nearly 0 in those that lie many times as far off as most.
+
+    A localisation that jumps for some seconds shows nothing of the wheels; taken for noise, it would be that of all.
+    """
+    pairs = []
+    for poses, offset in zip(recordings, guess.offsets.tolist(), strict=True):
+        along = track(poses, guess, offset, np.ones(len(poses.poses)))
+        pairs.append((along, _steps(poses.path(guess, offset))[None]))
+    scale = 1.0
+    for _ in range(_SCALED):
+        noise = Noise(*(scale * part for part in Noise()[:-1]))
+        shown = [np.abs(_with_noise(along, own, noise)[0][0, ~along.begins]) for along, own in pairs]
+        scale *= max(MEDIAN_TO_DEVIATION * float(np.median(np.concatenate(shown))), 1e-3)
+    return [trust_by(_with_noise(along, own, noise)[1]) for along, own in pairs]
+
+
+def trust_by(weights: Vector) -> Vector:
+    """Trust (m,) by the weights (m,) of poses."""
+    return np.where(weights < HARDLY, _NO_TRUST, 1.0)
+
+
+def fitted_noise(recordings: Sequence[Poses], guess: Guess, start: Noise, trust: Sequence[Vector]) -> Noise:
+    """The most likely noise of the poses of all recordings and of odometry with a guess, near the `start`.
+
+    `trust` (m,) is that in the poses of each recording.
+    """
+    every = max(1, sum(len(poses.poses) for poses in recordings) // _THINNED)
+    tracks, moved = [], []
+    for poses, offset, own in zip(recordings, guess.offsets.tolist(), trust, strict=True):
+        kept = _thinned(poses.begins, every)
+        tracks.append(track(poses, guess, offset, own, kept))
+        moved.append(_steps(poses.path(guess, offset)[kept])[None])
+    first = np.log(start)
+
+    def unlikely(logarithms: Vector) -> float:
+        noise = Noise(*np.exp(np.clip(logarithms, _LOWEST, _HIGHEST)).tolist())
+        total = 0.5 * float(np.sum(((logarithms - np.log(Noise())) / _LIKELY) ** 2))
+        for one, own in zip(tracks, moved, strict=True):
+            total += _with_noise(one, own, noise)[2]
+        return total
+
+    simplex = np.vstack([first, first + np.eye(len(first))])
+    options = {"maxfev": _TRIALS, "xatol": _SEARCHED, "fatol": _SEARCHED, "initial_simplex": simplex}
+    found = minimize(unlikely, first, method="Nelder-Mead", options=options).x
+    return Noise(*np.exp(np.clip(found, _LOWEST, _HIGHEST)).tolist())
+
+
+def _thinned(begins: NDArray[np.bool_], every: int) -> Indices:
+    """Indices of about one of `every` poses of each track: half in runs, half far apart.
+
+    White noise is what neighbours show, slip what distant poses do.
+    """
+    number = np.arange(len(begins))
+    number -= np.maximum.accumulate(np.where(begins, number, 0))
+    return np.flatnonzero((number % (2 * every * _RUN) < _RUN) | (number % (2 * every) == 0))
+
+
+def _variances(along: Track, noise: Noise) -> tuple[Vector, Vector]:
+    """Variances (m, 3) of the steps and (3,) of a pose."""
+    slip = noise.slip**2 * along.ways + _ROUNDED
+    straight = along.reach**2 * slip + along.slipped**2 + _ROUNDED
+    turning = slip + (along.slipped / along.reach) ** 2
+    return np.column_stack([straight, straight, turning]), np.array([noise.position, noise.position, noise.yaw]) ** 2
+
+
+def _wander(along: Track, noise: Noise) -> tuple[Vector, Vector]:
+    """Variances (3,) of the noise that wanders, and what is left (m,) of it after each step."""
+    lasting = np.array([noise.wander_position, noise.wander_position, noise.wander_yaw]) ** 2
+    return lasting, np.exp(-along.intervals / noise.wander_time)
+
+
+@compiled
+def _filtered(
+    poses: Vector,
+    begins: NDArray[np.bool_],
+    trust: Vector,
+    moved: Vector,
+    walk: Vector,
+    white: Vector,
+    lasting: Vector,
+    kept: Vector,
+) -> tuple[Vector, Vector, float]:
+    """`innovations` with the variances of steps (m, 3), poses (3,) and wandering noise (3,), and minus their log.
+
+    The state is the pose of the body and the wandering noise of each of its parts.
+    """
+    count, length = moved.shape[0], moved.shape[1]
+    shown, weights = np.zeros((count, length, 3)), np.copy(trust)
+    state, covariance, gain = np.zeros((count, 6)), np.zeros((6, 6)), np.zeros((6, 3))
+    unlikely = 0.0
+    for k in range(length):
+        if begins[k]:  # nothing was known: the pose of the body is what was seen, off by both kinds of noise
+            covariance[:] = 0.0
+            for j in range(3):
+                covariance[j, j] = white[j] + lasting[j]
+                covariance[j + 3, j + 3] = lasting[j]
+                covariance[j, j + 3] = covariance[j + 3, j] = -lasting[j]
+            for i in range(count):
+                state[i, :3], state[i, 3:] = poses[k], 0.0
+            continue
+        left = kept[k]
+        for i in range(count):
+            cosine, sine = math.cos(state[i, 2]), math.sin(state[i, 2])
+            along = cosine * moved[i, k, 0] - sine * moved[i, k, 1]
+            across = sine * moved[i, k, 0] + cosine * moved[i, k, 1]
+            if i == 0:  # P = A P A' with A = [[1, 0, -across], [0, 1, along], [0, 0, 1]] beside left I
+                for j in range(6):
+                    covariance[0, j] -= across * covariance[2, j]
+                    covariance[1, j] += along * covariance[2, j]
+                for j in range(6):
+                    covariance[j, 0] -= across * covariance[j, 2]
+                    covariance[j, 1] += along * covariance[j, 2]
+                for j in range(3):
+                    covariance[j + 3, :] *= left
+                    covariance[:, j + 3] *= left
+                    covariance[j, j] += walk[k, j]
+                    covariance[j + 3, j + 3] += (1.0 - left * left) * lasting[j]
+            state[i, 0] += along
+            state[i, 1] += across
+            state[i, 2] += moved[i, k, 2]
+            for j in range(3):
+                state[i, j + 3] *= left
+        foreseen = covariance[:3, :3] + covariance[3:, :3] + covariance[:3, 3:] + covariance[3:, 3:]
+        for j in range(3):
+            foreseen[j, j] += white[j]
+        root = np.linalg.cholesky(foreseen)
+        whitening = np.linalg.inv(root)
+        for i in range(count):
+            beyond = poses[k] - state[i, :3] - state[i, 3:]
+            beyond[2] = (beyond[2] + math.pi) % (2.0 * math.pi) - math.pi
+            shown[i, k] = beyond
+        square = 0.0
+        for j in range(3):
+            one = whitening[j, 0] * shown[0, k, 0] + whitening[j, 1] * shown[0, k, 1] + whitening[j, 2] * shown[0, k, 2]
+            square += one * one
+            unlikely += trust[k] * math.log(root[j, j])
+        unlikely += trust[k] * 0.5 * (_FREEDOM + 3.0) * math.log(1.0 + square / _FREEDOM)
+        weights[k] = min(1.0, (_FREEDOM + 3.0) / (_FREEDOM + square))
+        used = trust[k] * weights[k]
+        for j in range(3):
+            foreseen[j, j] += white[j] * (1.0 / used - 1.0)
+        inverse = np.linalg.inv(foreseen)
+        seen = covariance[:, :3] + covariance[:, 3:]
+        for j in range(6):
+            for m in range(3):
+                gain[j, m] = seen[j, 0] * inverse[0, m] + seen[j, 1] * inverse[1, m] + seen[j, 2] * inverse[2, m]
+        for i in range(count):
+            for j in range(6):
+                state[i, j] += gain[j, 0] * shown[i, k, 0] + gain[j, 1] * shown[i, k, 1] + gain[j, 2] * shown[i, k, 2]
+        for j in range(6):
+            for m in range(j + 1):  # one half is the mirror of the other: what rounding makes of a difference grows
+                covariance[j, m] -= gain[j, 0] * seen[m, 0] + gain[j, 1] * seen[m, 1] + gain[j, 2] * seen[m, 2]
+                covariance[m, j] = covariance[j, m]
+        scale = math.sqrt(used)
+        for i in range(count):
+            first, second, third = shown[i, k, 0], shown[i, k, 1], shown[i, k, 2]
+            for j in range(3):
+                shown[i, k, j] = scale * (whitening[j, 0] * first + whitening[j, 1] * second + whitening[j, 2] * third)
+    return shown, weights, unlikely
