@@ -98,7 +98,7 @@ def test_two_seconds_of_odometry_are_off_by_millimetres(found, radians_a_tick):
         off = errors(number, radians_a_tick, found.base, found.sensor)
         as_configured = errors(number, radians_a_tick, NOMINAL, found.sensor)
         print(f"bag {number}: [m, m, rad] {off.round(5)}, as configured {as_configured.round(5)}")
-        assert off[0] <= 0.011 and off[1] <= 0.007
+        assert off[0] <= 0.0075 and off[1] <= 0.0075
         assert np.all(off[:2] < as_configured[:2])
 
 

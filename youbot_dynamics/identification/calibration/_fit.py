@@ -22,6 +22,7 @@ from youbot_dynamics.identification.calibration._filter import (
     LASTING,
     Noise,
     Poses,
+    Track,
     fitted_noise,
     innovations,
     track,
@@ -238,9 +239,11 @@ def _solve(
     for round_ in range(_ROUNDS):
         if round_ < _NOISE_ROUNDS:
             noise = fitted_noise(recordings, guess, noise, trust)
+            of_each = zip(recordings, guess.offsets.tolist(), trust, strict=True)
+            tracks = [track(poses, guess, offset, own) for poses, offset, own in of_each]
         found = [
-            _rows(poses, own, guess, k, noise, free, excited.span)
-            for k, (poses, own) in enumerate(zip(recordings, trust, strict=True))
+            _rows(poses, along, guess, k, noise, free, excited.span)
+            for k, (poses, along) in enumerate(zip(recordings, tracks, strict=True))
         ]
         if round_ < _NOISE_ROUNDS - 1:
             trust = [trust_by(weights) for _, weights in found]
@@ -270,7 +273,7 @@ def _solve(
 
 
 def _rows(
-    poses: Poses, trust: Vector, guess: Guess, number: int, noise: Noise, free: Indices, block: float
+    poses: Poses, along: Track, guess: Guess, number: int, noise: Noise, free: Indices, block: float
 ) -> tuple[Rows, Vector]:
     """Rows of the linearised model of one recording by its number, and the weights (m,) of its poses."""
     n, count, offset = len(guess.base.radii), len(guess.base.radii) + 6 + len(guess.offsets), guess.offsets[number]
@@ -280,7 +283,6 @@ def _rows(
         for sign in (1.0, -1.0):
             other = guess.moved(sign * STEP * np.eye(count)[k])
             paths.append(poses.path(other, float(other.offsets[number]), smooth=k < n + 5))
-    along = track(poses, guess, float(offset), trust)
     shown, weights = innovations(along, paths, noise)
     table = np.zeros((*shown.shape[1:], count))
     table[:, :, used] = np.moveaxis(shown[1::2] - shown[2::2], 0, -1) / (2.0 * STEP)
