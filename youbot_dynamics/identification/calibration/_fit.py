@@ -10,54 +10,25 @@ lever, a combination of half length, half width and lateral factor; the configur
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from youbot_dynamics.arrays import Indices, Vector, read_only
+from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.calibration._filter import (
-    LASTING,
-    Noise,
-    Poses,
-    Track,
-    fitted_noise,
-    innovations,
-    track,
-    trust_by,
-    trusted,
-)
-from youbot_dynamics.identification.calibration._model import (
-    STEP,
-    Guess,
-    Windows,
-    lever,
-    ratios,
-    residuals,
-    scaled_to,
-)
+from youbot_dynamics.identification.calibration._model import Guess, lever, ratios, scaled_to
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
-from youbot_dynamics.identification.calibration._slip import Slip, SlipErrors, slip_errors, slip_of
+from youbot_dynamics.identification.calibration._solution import ROUNDS, Solved, solve
 from youbot_dynamics.identification.calibration._start import (
     TURNING_RADIUS,
-    Excitation,
     cut_windows,
     excitation,
     first_guess,
     wrong_unit,
 )
-from youbot_dynamics.identification.calibration._weights import (
-    UNEQUAL,
-    PoseNoise,
-    deviation,
-    nearly_equal,
-    outlier_weights,
-    pose_noise,
-    scatter,
-    shrinkage,
-)
+from youbot_dynamics.identification.calibration._weights import PoseNoise, shrinkage
 from youbot_dynamics.identification.calibration._wiring import miswired
 from youbot_dynamics.identification.least_squares import (
     WIDEST_SHARE,
@@ -67,14 +38,10 @@ from youbot_dynamics.identification.least_squares import (
     Kind,
     Reason,
     Rival,
-    Rows,
     Unknown,
-    accumulate,
     alike,
     confused,
-    fit,
     judge,
-    merge,
     student,
     undetermined,
     unsettled,
@@ -107,20 +74,12 @@ _REASONS = None, _ASSUMED, _SLIPPING, _MISPLACED
 _CHECK = "check order and signs of the wheels, and that the poses are of this robot with z up"
 ALIKE = Reason(Kind.CONFUSED, "it cannot be distinguished from the others: the robot moved in one way only")
 
-_LEAST_LEFT = 1e-3  # share of the error of a window that the fit leaves of it at least
-_ROUNDS = 30
-_CONVERGED = 0.02  # the fit has converged if no unknown changes by more [standard errors]
-_NOTHING = 1e-10  # negligible change of an unknown [1, m, rad, s]
-_NOISE_ROUNDS = 5  # steps after each of which the noise is found anew
-# By unit: standard error for white residuals above which a step is damped.
-_WIDTHS = {"1": 0.05, "m": 0.2, "rad": 0.1, "s": 0.1, "s2": 0.02}
 _WORST_SHARE = 0.3  # unexplained share of the motion above which the poses are not those of this robot
 LIKELY = 2.0  # factor by which radius, lever and lateral factor may differ from the configured ones
 _FARTHEST = 3.0  # largest plausible distance of the tracked body from the centre of the base, along an axis [m]
 _NUISANCES = RADIUS_ERROR, "sensor_", "time_offset", "pose_smoothing"  # fitted together with the geometry
 _EVEN = 0.002  # largest useful half-width of a radius error if all wheels are equal [1]
 _STRONG = 0.015  # [s2] smoothing of the poses above which the model of it is too coarse: 0.1 % of the radius at 0.019
-_UNMODELLED = 0.05  # share of the effect of the smoothing, standard deviation: of 1 % of the radius, 0.05 % were left
 _USEFUL = 0.05  # relative half-width of a geometric value above which the data sheet is more accurate; of the place of
 # the tracked body, as a share of the lever
 _YAW_RESOLUTION, _OFFSET_RESOLUTION = 0.02, 0.01  # [rad, s] sufficient for any value
@@ -178,7 +137,7 @@ def calibrate(recordings: Sequence[CalibrationSignals], base: MecanumBase) -> Ca
     solved = None
     try:
         if failure is None and not all(reasons):
-            solved = _solve(pieces, windows, start, free, unknowns, excited)
+            solved = solve(pieces, windows, start, free, unknowns, excited)
             failure = _disagreement(solved, windows[0].span, base)
     except IdentificationError as exception:
         few = f"{exception.count} windows of {excited.span:g} s with motion; {exception.expected} are needed"
@@ -199,142 +158,7 @@ def _changes(wheels: int, numbers: Sequence[int]) -> tuple[Unknown, ...]:
     return tuple(Unknown(name, unit, resolution=math.inf) for name, unit in zip(names, units, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
-class _Solved:
-    """Converged fit: the solution, the fit of the last step, noise of the poses."""
-
-    guess: Guess
-    fit: Fit
-    noise: PoseNoise
-    assumed: Vector  # (p, n) changes of the unknowns by one standard deviation `UNEQUAL` of each radius
-    influence: Vector  # (p, w) changes of the unknowns by the errors of each part of `LASTING`
-    slip: SlipErrors
-    settled: bool  # whether the steps became small within their budget
-
-    @property
-    def unmodelled(self) -> Vector:
-        """Errors (p,) by a share of what the smoothing changed: higher derivatives of the poses are not modelled."""
-        along, variance = self.fit.covariance[:, -1], float(self.fit.covariance[-1, -1])
-        known = 0.0 < variance < math.inf
-        return _UNMODELLED * self.guess.smoothing * np.nan_to_num(along / variance) if known else np.zeros(len(along))
-
-
-def _solve(
-    pieces: Sequence[Windows],
-    windows: Sequence[Windows],
-    start: Guess,
-    free: Indices,
-    unknowns: Sequence[Unknown],
-    excited: Excitation,
-) -> _Solved:
-    """Gauss-Newton iterations over the pieces without gaps; the first ones also find the noise.
-
-    Raises:
-        IdentificationError: too few blocks of data.
-    """
-    guess, noise = start, Noise()
-    recordings = [Poses.of(part) for part in pieces]
-    trust = trusted(recordings, start)
-    largest_change = math.inf  # change in the last iteration, in standard errors
-    for round_ in range(_ROUNDS):
-        if round_ < _NOISE_ROUNDS:
-            noise = fitted_noise(recordings, guess, noise, trust)
-            of_each = zip(recordings, guess.offsets.tolist(), trust, strict=True)
-            tracks = [track(poses, guess, offset, own) for poses, offset, own in of_each]
-        found = [
-            _rows(poses, along, guess, k, noise, free, excited.span)
-            for k, (poses, along) in enumerate(zip(recordings, tracks, strict=True))
-        ]
-        if round_ < _NOISE_ROUNDS - 1:
-            trust = [trust_by(weights) for _, weights in found]
-        equal = nearly_equal(windows, guess.base, start.base, len(unknowns), excited.span)
-        linear_fit, change, inverse, block_weights = _step([*equal, *(rows for rows, _ in found)], unknowns)
-        guess = guess.moved(change)
-        errors = np.sqrt(np.diag(linear_fit.covariance))
-        known = np.isfinite(errors) & (np.abs(change) > _NOTHING)
-        with np.errstate(divide="ignore"):
-            largest_change = float(np.max(np.abs(change[known]) / errors[known], initial=0.0))
-        if largest_change <= _CONVERGED:
-            break
-    n = len(start.base.radii)
-    assumed = inverse[:, :n] @ (np.eye(n) - 1.0 / n) / UNEQUAL
-    root, influences = np.linalg.cholesky(inverse), []
-    for rows, _ in found:
-        weighted, part_of = rows.regressors * block_weights(rows)[:, None], np.floor(rows.time / LASTING)
-        for own in (part_of == number for number in np.unique(part_of)):
-            taken, axes = np.linalg.eigh(root.T @ weighted[own].T @ rows.regressors[own] @ root)
-            left = axes.T @ root.T @ weighted[own].T @ rows.target[own]
-            influences.append(root @ axes @ (left / np.sqrt(np.maximum(1.0 - taken, _LEAST_LEFT))))
-    slip, of_poses = _left(windows, recordings, guess, noise, [weights for _, weights in found])
-    covariance = linear_fit.covariance[:n, :n] + assumed[:n] @ assumed[:n].T
-    slip_error = slip_errors(slip, guess.base, covariance, excited.sufficient)
-    settled = largest_change <= _CONVERGED
-    return _Solved(guess, linear_fit, of_poses, assumed, np.vstack(influences).T, slip_error, settled)
-
-
-def _rows(
-    poses: Poses, along: Track, guess: Guess, number: int, noise: Noise, free: Indices, block: float
-) -> tuple[Rows, Vector]:
-    """Rows of the linearised model of one recording by its number, and the weights (m,) of its poses."""
-    n, count, offset = len(guess.base.radii), len(guess.base.radii) + 6 + len(guess.offsets), guess.offsets[number]
-    used = [k for k in free if not n + 5 <= k < count - 1 or k == n + 5 + number]
-    paths = [poses.path(guess, float(offset))]
-    for k in used:
-        for sign in (1.0, -1.0):
-            other = guess.moved(sign * STEP * np.eye(count)[k])
-            paths.append(poses.path(other, float(other.offsets[number]), smooth=k < n + 5))
-    shown, weights = innovations(along, paths, noise)
-    table = np.zeros((*shown.shape[1:], count))
-    table[:, :, used] = np.moveaxis(shown[1::2] - shown[2::2], 0, -1) / (2.0 * STEP)
-    known = ~along.begins
-    time = np.repeat(poses.time[known], 3)
-    return Rows(time, -table[known].reshape(-1, count), shown[0, known].ravel(), recording=number, block=block), weights
-
-
-def _left(
-    windows: Sequence[Windows], recordings: Sequence[Poses], guess: Guess, noise: Noise, weights: Sequence[Vector]
-) -> tuple[Slip, PoseNoise]:
-    """Slip of the wheels, and how far the poses lie from odometry, over windows; with weights (m,) of the poses."""
-    scales = np.hypot([noise.position, noise.yaw], [noise.wander_position, noise.wander_yaw])
-    both = []
-    for part, poses, own in zip(windows, recordings, weights, strict=True):
-        of_all = np.ones(len(part.signals.pose_time))
-        of_all[poses.part.rows] = poses.spread(own)
-        both.append(np.column_stack([of_all[part.rows], np.ones(len(part.rows))]))
-    for _ in range(2):
-        pairs = zip(windows, guess.offsets.tolist(), both, strict=True)
-        tables = [residuals(part, guess, offset, pair, scales) for part, offset, pair in pairs]
-        slip = slip_of(windows, guess, [table[:, 3:] for table in tables], [pair[:, 1] for pair in both])
-        spread = deviation(slip.left)
-        for pair, left in zip(both, slip.left, strict=True):
-            pair[:, 1] = outlier_weights(left / spread)
-    return slip, pose_noise(windows, scatter(tables), [pair[:, 0] for pair in both])
-
-
-def _step(pieces: Sequence[Rows], unknowns: Sequence[Unknown]) -> tuple[Fit, Vector, Vector, Callable[[Rows], Vector]]:
-    """Fit the linearised model; return the fit, the damped change (p,) of the guess, and the inverse (p, p) for it.
-
-    The last is the weight of each row of a piece, that of its block.
-
-    Levenberg damping: it converges to the same solution as undamped steps, and does not diverge along undetermined
-    directions.
-
-    Raises:
-        IdentificationError: too few windows.
-    """
-    sums = merge([accumulate(piece) for piece in pieces])
-    linear_fit = fit(sums, unknowns, lambda: pieces)
-    normal = np.einsum("k,kij->ij", linear_fit.weights, sums.products())
-    damping = np.diag([_WIDTHS[unknown.unit] ** -2 for unknown in unknowns])
-    inverse = np.linalg.inv(normal[:, :-1] + damping)
-
-    def block_weights(piece: Rows) -> Vector:
-        return np.asarray(linear_fit.weights[np.searchsorted(sums.keys, piece.keys())])
-
-    return linear_fit, inverse @ normal[:, -1], inverse, block_weights
-
-
-def _disagreement(solved: _Solved, span: float, base: MecanumBase) -> Reason | None:
+def _disagreement(solved: Solved, span: float, base: MecanumBase) -> Reason | None:
     """Why these poses cannot be those of this robot over windows of a `span` [s], None if they can."""
     guess, noise, deviations = solved.guess, solved.noise, np.sqrt(np.diag(solved.fit.covariance))
     motion = noise.motion
@@ -365,7 +189,7 @@ def _disagreement(solved: _Solved, span: float, base: MecanumBase) -> Reason | N
             f"the centre of the base; {_CHECK}",
         )
     if not solved.settled:
-        return unsettled(f"{_ROUNDS} steps")
+        return unsettled(f"{ROUNDS} steps")
     smoothing = guess.smoothing
     if abs(smoothing) - 2.0 * deviations[-1] > _STRONG:
         return Reason(
@@ -379,7 +203,7 @@ def _disagreement(solved: _Solved, span: float, base: MecanumBase) -> Reason | N
 def _judged(
     base: MecanumBase,
     guess: Guess,
-    solved: _Solved | None,
+    solved: Solved | None,
     unknowns: Sequence[Unknown],
     reasons: Sequence[Reason | None],
 ) -> Calibration:
@@ -441,7 +265,7 @@ class _Reported(NamedTuple):
     slipped: float = 0.0  # its change by a slip that is as large as the motion
 
 
-def _reported(guess: Guess, names: Sequence[str], solved: _Solved | None) -> list[_Reported]:
+def _reported(guess: Guess, names: Sequence[str], solved: Solved | None) -> list[_Reported]:
     """Mean radius r, relative errors e_i = r_i / r - 1 of the n radii, then the values of the other unknowns.
 
     The first unknowns are ln r_i, so dr = sum of r_i / n d ln r_i and de_i = r_i / r (d ln r_i - sum of r_j / (n r) d
@@ -480,7 +304,7 @@ def _reported(guess: Guess, names: Sequence[str], solved: _Solved | None) -> lis
     return reported
 
 
-def _estimate(reported: _Reported, reason: Reason | None, solved: _Solved | None) -> Estimate:
+def _estimate(reported: _Reported, reason: Reason | None, solved: Solved | None) -> Estimate:
     """Estimate of a value; `reason` states why it cannot be identified, None if it may be."""
     unknown = reported.unknown
     if reason is not None or solved is None:
@@ -502,7 +326,7 @@ def _estimate(reported: _Reported, reason: Reason | None, solved: _Solved | None
     return widened([judged], [unknown], [Rival(why, {unknown.name: change}) for why, change in changes], multiple)[0]
 
 
-def _by_rivals(slope: Vector, slipped: float, solved: _Solved) -> tuple[float, float, float, float]:
+def _by_rivals(slope: Vector, slipped: float, solved: Solved) -> tuple[float, float, float, float]:
     """Errors of a value for each of `_REASONS`: what lasts, radii that are equal only by assumption, two kinds of slip.
 
     Errors of odometry (rollers, bounces, creep) last for seconds, longer than the blocks of the fit. What is left by
