@@ -2,10 +2,10 @@
 
 The poses have a noise of 0.5 mm and 1 mrad.
 
-    fl: 46.73 mm, 95 % from 46.71 to 46.74 mm (true 46.73), -0.5 %
-    fr: 46.91 mm, 95 % from 46.89 to 46.93 mm (true 46.91), -0.1 %
-    rl: 47.47 mm, 95 % from 47.45 to 47.49 mm (true 47.48), +1.1 %
-    rr: 46.77 mm, 95 % from 46.75 to 46.79 mm (true 46.77), -0.4 %
+    fl: 46.73 mm, 95 % from 46.72 to 46.73 mm (true 46.73), -0.5 %
+    fr: 46.91 mm, 95 % from 46.91 to 46.92 mm (true 46.91), -0.1 %
+    rl: 47.47 mm, 95 % from 47.46 to 47.48 mm (true 47.48), +1.1 %
+    rr: 46.77 mm, 95 % from 46.77 to 46.78 mm (true 46.77), -0.4 %
     rl is the largest; mean radius 46.97 mm, identified
 """
 

@@ -102,15 +102,15 @@ def test_noisy_poses_are_told_from_those_of_motion_capture() -> None:
 
 
 @pytest.mark.slow
-def test_intervals_of_the_geometry_hold_more_often_where_wheels_slip_at_random() -> None:
-    """By the scatter that a fit of few windows leaves, .72 held; .9 needs a heading whose noise grows on the way."""
+def test_intervals_of_the_geometry_hold_where_wheels_slip_at_random() -> None:
+    """With windows that took the slip for noise of the poses, .77 of 56 held."""
     inside = []
     for seed, slip in product(range(12), (0.01, 0.03)):
         found, truth = differential(seed, Tracker(rate=5.0, late=0.18), (0.01, 0.01), slip)
         ticked = [found[name] for name in ("wheel_radius", "lever", "wheel_radius_error_fl") if found[name].identified]
         inside += [one.interval[0] <= truth[one.name] <= one.interval[1] for one in ticked]
     print(f"{np.mean(inside):.3f} of {len(inside)} inside")
-    assert np.mean(inside) >= 0.74
+    assert 0.9 <= np.mean(inside) <= 0.99 and len(inside) >= 60
 
 
 def test_the_share_of_poses_that_jump_is_told() -> None:

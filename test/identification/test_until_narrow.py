@@ -210,7 +210,7 @@ def test_after_an_interruption_nothing_is_driven_or_fitted():
 
 
 def test_a_simulated_robot_drives_until_its_intervals_are_narrow_and_they_hold(tmp_path):
-    run, wished, lines = StretchRun(1, tmp_path), read_wish("delay 0.6 %, radius 0.1 %", BASE), []
+    run, wished, lines = StretchRun(1, tmp_path), read_wish("delay 0.6 %, radius 0.03 %", BASE), []
     ended = drive_until(wished, BASE, Bounds(600.0), run.drive, run.seeing(wished), lines.append)
     assert ended is not None and ended.next is Next.MET
     assert len(lines) == len(run.stretches) > 1, "the first stretch is not enough for this wish"
