@@ -93,7 +93,7 @@ def localised_drive(seed: int, jump: float = 0.0) -> tuple[Poses, Guess]:
     seen[500:540, 0] += jump
     signals = dataclasses.replace(drive, pose_time=times, poses=seen)
     windows = Windows(signals, np.arange(len(times)), np.array([0]), np.inf)
-    return Poses.of(windows), Guess(BASE, np.zeros(3), np.zeros(1))
+    return Poses.of(0, windows), Guess(BASE, np.zeros(3), np.zeros(1))
 
 
 def test_noise_of_poses_is_found_with_its_parts_and_its_time() -> None:
@@ -107,7 +107,7 @@ def test_noise_of_poses_is_found_with_its_parts_and_its_time() -> None:
 
 def test_poses_of_a_jump_are_not_trusted_and_all_others_are() -> None:
     poses, guess = localised_drive(4, jump=0.5)
-    (trust,) = trusted([poses], guess)
+    _, (trust,) = trusted([poses], guess)
     assert np.all(trust[500:540] < 0.01)
     assert np.mean(np.delete(trust, np.arange(500, 540)) == 1.0) > 0.97
 
@@ -116,7 +116,7 @@ def test_means_of_poses_keep_the_gaps_and_begin_anew_after_them() -> None:
     poses, guess = localised_drive(5)
     part = poses.part
     cut = Windows(part.signals, np.delete(part.rows, np.arange(700, 760)), np.array([0, 700]), part.span)
-    means = Poses.of(cut)
+    means = Poses.of(0, cut)
     assert np.flatnonzero(means.begins).tolist() == [0, int(np.flatnonzero(np.diff(means.time) > 1.0)[0]) + 1]
-    along = track(means, guess, 0.0, np.ones(len(means.poses)))
+    along = track(means, guess, np.ones(len(means.poses)))
     assert np.sum(along.begins) == 2

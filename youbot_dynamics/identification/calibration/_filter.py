@@ -2,10 +2,10 @@
 
 Between two poses the wheels move the tracked body by D in its own frame. Slip adds a random walk to where the base is:
 
-    G' = G o D,   G + slip,   variance of the yaw s^2 w and along each axis (l s)^2 w + (half the slip seen)^2,
+    G' = G o D,   G + slip,   variance of the yaw s^2 w + (v/l)^2 and along each axis (l s)^2 w + v^2,
 
-with the way w of the wheels (turns included), the lever l, and the unusual slip of the wheels against each other,
-as if it lasted for some seconds. A pose is G with white noise and with noise that wanders with a time constant, as that
+with the way w of the wheels (turns included), the lever l, and half the unusual slip v of the wheels against each
+other, as if it lasted for 6 s. A pose is G with white noise and with noise that wanders with a time constant, as that
 of a localisation does. Before the first pose nothing is known of where the base is. What a pose shows beyond all poses
 before it, over its standard deviation, is white: so spans of all lengths count with their true weight, and no start of
 a window is fitted. Poses far off are those of another place: they get the weight of Student's t.
@@ -35,6 +35,7 @@ from youbot_dynamics.identification.calibration._model import (
     odometry,
     slips_of_wheels,
     tracked,
+    wrapped,
 )
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._weights import HARDLY, MEDIAN_TO_DEVIATION
@@ -47,12 +48,14 @@ _SEARCHED = 0.03  # [1] to which it finds it
 _LIKELY = (
     3.0  # standard deviation of each part of the noise over its first value, in logarithms: where no pose shows it
 )
-# Of each part of the noise, in logarithms: farther apart, rounding would make variances negative
+# Of each part of `Noise` in its order and units, in logarithms: farther apart, rounding would make variances negative
 _LOWEST, _HIGHEST = np.log([*[1e-5] * 5, 0.02]), np.log([*[1.0] * 5, 30.0])
 LASTING = 6.0  # [s] for which errors of odometry may last
 _L1_ROUNDS = 8
 _SHORTEST = 1e-3  # [s] between poses
 _MEAN = 0.2  # [s] of poses
+_LEAP, _LEAP_OF_YAW = 4.0, 1.0  # step from pose to pose over that of nine in ten, and [rad], that no mean contains
+_JUMP, _MAPS = 15.0, 5  # [s] that poses may lie elsewhere; times that they may do so for longer, at least
 _ALL = slice(None)
 _AVERAGED = 0.4  # [s] of the instruments
 _SCALED = 5  # steps to the size of what most poses are off
@@ -75,46 +78,51 @@ class Poses(NamedTuple):
     """Poses of one recording, each the mean over a fifth of a second.
 
     A mean of places moves with the base as one place does, so nothing is lost; and what a tracker filters, or steps of
-    an encoder make of short motions, hardly counts.
+    an encoder make of short motions, hardly counts. A pose that leaps from the one before begins another mean.
     """
 
+    number: int  # of the recording
     part: Windows  # the recording, with a window for each piece without gaps
     starts: Indices  # (m,) index into its `rows` at which each mean starts
     begins: NDArray[np.bool_]  # (m,) whether the motion up to it is unknown
     poses: Vector  # (m, 3) [m, m, rad]
 
     @classmethod
-    def of(cls, part: Windows) -> Poses:
-        """The poses of the windows of a recording."""
+    def of(cls, number: int, part: Windows) -> Poses:
+        """The poses of the windows of a recording, one or more."""
         piece = part.spread(np.arange(len(part.starts), dtype=float))
         cells = np.floor(part.signals.since_start[part.rows] / _MEAN)
-        starts = np.flatnonzero((np.diff(cells, prepend=-np.inf) > 0.0) | (np.diff(piece, prepend=-1.0) > 0.0))
-        begins = np.diff(piece[starts], prepend=-1.0) > 0.0
         poses = part.signals.poses[part.rows]
-        poses = np.column_stack([poses[:, :2], np.unwrap(poses[:, 2])])
-        return cls(part, starts, begins, _means(poses, starts))
+        moved = _differences(poses)
+        far = np.hypot(moved[:, 0], moved[:, 1])
+        leaps = (far > _LEAP * np.quantile(far, 0.9)) | (np.abs(wrapped(moved[:, 2])) > _LEAP_OF_YAW)
+        anew = np.diff(piece, prepend=-1.0) > 0.0
+        starts = np.flatnonzero((np.diff(cells, prepend=-np.inf) > 0.0) | anew | leaps)
+        first = np.repeat(poses[starts, 2], np.diff(np.append(starts, len(poses))))
+        poses = np.column_stack([poses[:, :2], first + wrapped(poses[:, 2] - first)])
+        return cls(number, part, starts, anew[starts], _means(poses, starts))
 
     @property
     def time(self) -> Vector:
         """Mean times (m,) as `since_start` [s]."""
         return self.mean(self.part.signals.since_start[self.part.rows])
 
+    def times(self, guess: Guess) -> Vector:
+        """Times (r,) of all poses by the clock of the wheels [s]."""
+        return np.asarray(self.part.signals.pose_time[self.part.rows] - guess.offsets[self.number])
+
     def mean(self, values: Vector) -> Vector:
-        """Means (m, ...) of values (r, ...) of each pose."""
+        """Means (m, ...) of values (r, ...) of all poses."""
         return _means(values, self.starts)
 
     def spread(self, values: Vector) -> Vector:
-        """Values (m,) repeated for each pose (r,)."""
+        """Values (m,) repeated for all poses (r,)."""
         return np.repeat(values, np.diff(np.append(self.starts, len(self.part.rows))))
 
-    def path(self, guess: Guess, offset: float, smooth: bool = False) -> Vector:
-        """Poses (m, 3) [m, m, rad] of the tracked body by the wheels, with the `offset` of its clocks [s].
-
-        `smooth` takes wheel angles without short changes, see `_smoothed`.
-        """
+    def path(self, guess: Guess, smooth: bool = False) -> Vector:
+        """Poses (m, 3) [m, m, rad] of the tracked body by the wheels; `smooth` takes angles as of `_smoothed`."""
         signals = _smoothed(self.part.signals) if smooth else self.part.signals
-        times = self.part.signals.pose_time[self.part.rows] - offset
-        return self.mean(tracked(signals, guess.base, times, guess.sensor, guess.smoothing))
+        return self.mean(tracked(signals, guess.base, self.times(guess), guess.sensor, guess.smoothing))
 
 
 def _means(values: Vector, starts: Indices) -> Vector:
@@ -127,14 +135,20 @@ def _smoothed(signals: CalibrationSignals) -> CalibrationSignals:
     """Signals with wheel angles that are means over 0.4 s: instruments of which the steps of encoders are no part.
 
     Where the wheels hardly turn between two poses, the noise of their angles would be a part of the residuals and of
-    their slopes alike, and make the wheels smaller: on real mecanum wheels with 188 steps a turn by 1.3 %.
+    their slopes alike, and make the wheels smaller: on real mecanum wheels with 188 steps a turn by 1.3 %. The weights
+    are a triangle, which reverses no motion; angles beyond a gap are of another count.
 
     Source: Young 2011, Recursive Estimation and Time-Series Analysis, ch. 7 (instrumental variables).
     """
-    half = int(0.5 * _AVERAGED / usual_step(signals.wheel_time, _AVERAGED))
-    padded = np.pad(signals.wheel_angles, ((half + 1, half), (0, 0)), mode="edge")
-    sums = np.cumsum(padded, axis=0)
-    return replace(signals, wheel_angles=(sums[2 * half + 1 :] - sums[: -2 * half - 1]) / (2 * half + 1))
+    half = int(0.25 * _AVERAGED / usual_step(signals.wheel_time, _AVERAGED))
+    pieces = np.split(signals.wheel_angles, np.flatnonzero(signals.gaps()) + 1)
+    return replace(signals, wheel_angles=np.vstack([_averaged(_averaged(piece, half), half) for piece in pieces]))
+
+
+def _averaged(values: Vector, half: int) -> Vector:
+    """Means (m, n) over `half` values to either side."""
+    sums = np.cumsum(np.pad(values, ((half + 1, half), (0, 0)), mode="edge"), axis=0)
+    return np.asarray((sums[2 * half + 1 :] - sums[: -2 * half - 1]) / (2 * half + 1))
 
 
 class Track(NamedTuple):
@@ -149,9 +163,9 @@ class Track(NamedTuple):
     reach: float  # lever of a turn [m]
 
 
-def track(poses: Poses, guess: Guess, offset: float, trust: Vector, kept: Indices | slice = _ALL) -> Track:
+def track(poses: Poses, guess: Guess, trust: Vector, kept: Indices | slice = _ALL) -> Track:
     """The poses of a recording, or those with the indices `kept`, with a trust (m,) in each of all of them."""
-    signals, times = poses.part.signals, poses.part.signals.pose_time[poses.part.rows] - offset
+    signals, times = poses.part.signals, poses.times(guess)
     base = _steps(poses.mean(odometry(signals, guess.base, times))[kept])
     smooth = _smoothed(signals)
     slip = _differences(poses.mean(slips_of_wheels(smooth, guess.base, times))[kept])
@@ -203,31 +217,48 @@ def innovations(along: Track, paths: Sequence[Vector], noise: Noise) -> tuple[Ve
 
 
 def _with_noise(along: Track, moved: Vector, noise: Noise) -> tuple[Vector, Vector, float]:
-    """As `_filtered`."""
+    """What `_filtered` gives for tracks with a noise."""
     variances = *_variances(along, noise), *_wander(along, noise)
     return _filtered(along.poses, along.begins, along.trust, moved, *variances)
 
 
-def trusted(recordings: Sequence[Poses], guess: Guess) -> list[Vector]:
+def trusted(recordings: Sequence[Poses], guess: Guess) -> tuple[list[Poses], list[Vector]]:
     """Trust (m,) in the poses of each recording, nearly 0 in those that lie many times as far off as most.
 
     A localisation that jumps for some seconds shows nothing of the wheels; taken for noise, it would be that of all.
+    One that jumps for longer, or began elsewhere, has another map from there on: its poses begin anew.
     """
+    known = list(recordings)
+    for _ in range(_MAPS):
+        anew = [_anew(poses, own) for poses, own in zip(known, _trust(known, guess), strict=True)]
+        if not any(np.any(begins & ~poses.begins) for poses, begins in zip(known, anew, strict=True)):
+            break
+        known = [poses._replace(begins=poses.begins | begins) for poses, begins in zip(known, anew, strict=True)]
+    return known, _trust(known, guess)
+
+
+def _trust(recordings: Sequence[Poses], guess: Guess) -> list[Vector]:
+    """Trust by noise of the size of what most poses are off."""
     pairs = []
-    for poses, offset in zip(recordings, guess.offsets.tolist(), strict=True):
-        along = track(poses, guess, offset, np.ones(len(poses.poses)))
-        pairs.append((along, _steps(poses.path(guess, offset))[None]))
+    for poses in recordings:
+        along = track(poses, guess, np.ones(len(poses.poses)))
+        pairs.append((along, _steps(poses.path(guess))[None]))
     scale = 1.0
     for _ in range(_SCALED):
         noise = Noise(*(scale * part for part in Noise()[:-1]))
         shown = [np.abs(_with_noise(along, own, noise)[0][0, ~along.begins]) for along, own in pairs]
         scale *= max(MEDIAN_TO_DEVIATION * float(np.median(np.concatenate(shown))), 1e-3)
-    return [trust_by(_with_noise(along, own, noise)[1]) for along, own in pairs]
+    of_all = (_with_noise(along, own, noise)[1] for along, own in pairs)
+    return [np.where(weights < HARDLY, _NO_TRUST, 1.0) for weights in of_all]
 
 
-def trust_by(weights: Vector) -> Vector:
-    """Trust (m,) by the weights (m,) of poses."""
-    return np.where(weights < HARDLY, _NO_TRUST, 1.0)
+def _anew(poses: Poses, trust: Vector) -> NDArray[np.bool_]:
+    """Where (m,) poses that are not trusted begin to last too long for a jump."""
+    edges = np.diff((trust < 1.0).astype(int), prepend=0, append=0)
+    first, end = np.flatnonzero(edges > 0), np.flatnonzero(edges < 0)
+    begins = np.zeros(len(trust), dtype=bool)
+    begins[first[poses.time[end - 1] - poses.time[first] > _JUMP]] = True
+    return begins
 
 
 def fitted_noise(recordings: Sequence[Poses], guess: Guess, start: Noise, trust: Sequence[Vector]) -> Noise:
@@ -237,10 +268,10 @@ def fitted_noise(recordings: Sequence[Poses], guess: Guess, start: Noise, trust:
     """
     every = max(1, sum(len(poses.poses) for poses in recordings) // _THINNED)
     tracks, moved = [], []
-    for poses, offset, own in zip(recordings, guess.offsets.tolist(), trust, strict=True):
+    for poses, own in zip(recordings, trust, strict=True):
         kept = _thinned(poses.begins, every)
-        tracks.append(track(poses, guess, offset, own, kept))
-        moved.append(_steps(poses.path(guess, offset)[kept])[None])
+        tracks.append(track(poses, guess, own, kept))
+        moved.append(_steps(poses.path(guess)[kept])[None])
     first = np.log(start)
 
     def unlikely(logarithms: Vector) -> float:
@@ -291,9 +322,11 @@ def _filtered(
     lasting: Vector,
     kept: Vector,
 ) -> tuple[Vector, Vector, float]:
-    """`innovations` with the variances of steps (m, 3), poses (3,) and wandering noise (3,), and minus their log.
+    """`innovations`, their weights, and minus the logarithm of their likelihood.
 
-    The state is the pose of the body and the wandering noise of each of its parts.
+    The state is the pose of the body and the wandering noise of each of its parts. `walk` (m, 3) are variances of
+    steps, `white` and `lasting` (3,) of poses; `kept` (m,) is what is left of the wandering noise after each interval.
+    Trust counts in the likelihood, and with the weight in the variance of a pose and the size of its innovation.
     """
     count, length = moved.shape[0], moved.shape[1]
     shown, weights = np.zeros((count, length, 3)), np.copy(trust)
@@ -309,37 +342,37 @@ def _filtered(
             for i in range(count):
                 state[i, :3], state[i, 3:] = poses[k], 0.0
             continue
-        left = kept[k]
+        remaining = kept[k]
         for i in range(count):
             cosine, sine = math.cos(state[i, 2]), math.sin(state[i, 2])
-            along = cosine * moved[i, k, 0] - sine * moved[i, k, 1]
-            across = sine * moved[i, k, 0] + cosine * moved[i, k, 1]
-            if i == 0:  # P = A P A' with A = [[1, 0, -across], [0, 1, along], [0, 0, 1]] beside left I
+            ahead = cosine * moved[i, k, 0] - sine * moved[i, k, 1]
+            aside = sine * moved[i, k, 0] + cosine * moved[i, k, 1]
+            if i == 0:  # P = A P A' with A = [[1, 0, -aside], [0, 1, ahead], [0, 0, 1]] beside remaining I
                 for j in range(6):
-                    covariance[0, j] -= across * covariance[2, j]
-                    covariance[1, j] += along * covariance[2, j]
+                    covariance[0, j] -= aside * covariance[2, j]
+                    covariance[1, j] += ahead * covariance[2, j]
                 for j in range(6):
-                    covariance[j, 0] -= across * covariance[j, 2]
-                    covariance[j, 1] += along * covariance[j, 2]
+                    covariance[j, 0] -= aside * covariance[j, 2]
+                    covariance[j, 1] += ahead * covariance[j, 2]
                 for j in range(3):
-                    covariance[j + 3, :] *= left
-                    covariance[:, j + 3] *= left
+                    covariance[j + 3, :] *= remaining
+                    covariance[:, j + 3] *= remaining
                     covariance[j, j] += walk[k, j]
-                    covariance[j + 3, j + 3] += (1.0 - left * left) * lasting[j]
-            state[i, 0] += along
-            state[i, 1] += across
+                    covariance[j + 3, j + 3] += (1.0 - remaining * remaining) * lasting[j]
+            state[i, 0] += ahead
+            state[i, 1] += aside
             state[i, 2] += moved[i, k, 2]
             for j in range(3):
-                state[i, j + 3] *= left
+                state[i, j + 3] *= remaining
         foreseen = covariance[:3, :3] + covariance[3:, :3] + covariance[:3, 3:] + covariance[3:, 3:]
         for j in range(3):
             foreseen[j, j] += white[j]
         root = np.linalg.cholesky(foreseen)
         whitening = np.linalg.inv(root)
+        whole = 2.0 * math.pi * math.floor((poses[k, 2] - state[0, 2] - state[0, 5] + math.pi) / (2.0 * math.pi))
         for i in range(count):
-            beyond = poses[k] - state[i, :3] - state[i, 3:]
-            beyond[2] = (beyond[2] + math.pi) % (2.0 * math.pi) - math.pi
-            shown[i, k] = beyond
+            shown[i, k] = poses[k] - state[i, :3] - state[i, 3:]
+            shown[i, k, 2] -= whole
         square = 0.0
         for j in range(3):
             one = whitening[j, 0] * shown[0, k, 0] + whitening[j, 1] * shown[0, k, 1] + whitening[j, 2] * shown[0, k, 2]

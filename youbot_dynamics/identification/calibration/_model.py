@@ -139,8 +139,10 @@ def tracked(signals: CalibrationSignals, base: MecanumBase, times: Vector, senso
 
 def _rotations(signals: CalibrationSignals, times: Vector) -> Vector:
     """Turns (m, n) [rad] of the wheels from their first reading to times (m,) [s], extrapolated beyond the ends."""
-    index, share = _intervals(signals.wheel_time, times)
     angles = signals.wheel_angles
+    if not len(times):
+        return np.zeros((0, angles.shape[1]))
+    index, share = _intervals(signals.wheel_time, times)
     return np.asarray(angles[index] + share[:, None] * (angles[index + 1] - angles[index]) - angles[0])
 
 

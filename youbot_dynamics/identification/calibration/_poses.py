@@ -61,6 +61,8 @@ class CalibrationSignals:
 
     def angles_at(self, times: Vector) -> Vector:
         """Wheel angles (m, n) [rad] at times (m,), interpolated."""
+        if not len(times):
+            return np.zeros((0, self.wheel_angles.shape[1]))
         return np.column_stack([np.interp(times, self.wheel_time, column) for column in self.wheel_angles.T])
 
     def gaps(self) -> NDArray[np.bool_]:

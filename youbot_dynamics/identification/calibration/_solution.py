@@ -17,7 +17,6 @@ from youbot_dynamics.identification.calibration._filter import (
     fitted_noise,
     innovations,
     track,
-    trust_by,
     trusted,
 )
 from youbot_dynamics.identification.calibration._model import STEP, Guess, Windows, residuals
@@ -78,41 +77,34 @@ def solve(
     Raises:
         IdentificationError: too few blocks of data.
     """
-    guess, noise = start, Noise()
-    recordings = [Poses.of(part) for part in pieces]
-    trust = trusted(recordings, start)
+    guess, noise, n = start, Noise(), len(start.base.radii)
+    whole = [Poses.of(k, part) for k, part in enumerate(pieces) if len(part.rows)]
+    recordings, trust = whole, [np.ones(len(poses.poses)) for poses in whole]
     largest_change = math.inf  # change in the last iteration, in standard errors
     for round_ in range(ROUNDS):
+        if 0 < round_ < _NOISE_ROUNDS:  # of a guess that is far off, most poses lie elsewhere
+            recordings, trust = trusted(whole, guess)
         if round_ < _NOISE_ROUNDS:
             noise = fitted_noise(recordings, guess, noise, trust)
-            of_each = zip(recordings, guess.offsets.tolist(), trust, strict=True)
-            tracks = [track(poses, guess, offset, own) for poses, offset, own in of_each]
-        if largest_change > _CURVED:
-            slopes = [
-                _slopes(poses, along, guess, k, noise, free)
-                for k, (poses, along) in enumerate(zip(recordings, tracks, strict=True))
-            ]
-        found = [
-            innovations(along, [poses.path(guess, offset)], noise)
-            for poses, along, offset in zip(recordings, tracks, guess.offsets.tolist(), strict=True)
-        ]
-        pieces_of = zip(recordings, tracks, slopes, found, strict=True)
+            tracks = [track(poses, guess, own) for poses, own in zip(recordings, trust, strict=True)]
+        pairs = list(zip(recordings, tracks, strict=True))
+        if round_ < _NOISE_ROUNDS or largest_change > _CURVED:
+            slopes = _slopes(pairs, guess, noise, free)
+        found = [innovations(along, [poses.path(guess)], noise) for poses, along in pairs]
         rows = [
-            _rows(poses, along, slope, shown[0], k, excited.span)
-            for k, (poses, along, slope, (shown, _)) in enumerate(pieces_of)
+            _rows(poses, along, slope, shown[0], excited.span)
+            for (poses, along), slope, (shown, _) in zip(pairs, slopes, found, strict=True)
         ]
-        if round_ < _NOISE_ROUNDS - 1:
-            trust = [trust_by(weights) for _, weights in found]
         equal = nearly_equal(windows, guess.base, start.base, len(unknowns), excited.span)
         linear_fit, change, inverse, block_weights = _step([*equal, *rows], unknowns)
         guess = guess.moved(change)
         errors = np.sqrt(np.diag(linear_fit.covariance))
-        known = np.isfinite(errors) & (np.abs(change) > _NOTHING)
+        # A clock offset that a short recording leaves open holds up nothing.
+        known = np.isfinite(errors) & (np.abs(change) > _NOTHING) & (np.arange(len(change)) < n + 5)
         with np.errstate(divide="ignore"):
             largest_change = float(np.max(np.abs(change[known]) / errors[known], initial=0.0))
         if largest_change <= _CONVERGED:
             break
-    n = len(start.base.radii)
     assumed = inverse[:, :n] @ (np.eye(n) - 1.0 / n) / UNEQUAL
     root, influences = np.linalg.cholesky(inverse), []
     for piece in rows:
@@ -128,29 +120,41 @@ def solve(
     return Solved(guess, linear_fit, of_poses, assumed, np.vstack(influences).T, slip_error, settled)
 
 
-def _slopes(poses: Poses, along: Track, guess: Guess, number: int, noise: Noise, free: Indices) -> Vector:
-    """Slopes (m, 3, p) of the `innovations` of one recording, by its number, over the changes of `Guess.moved`.
+def _slopes(pairs: Sequence[tuple[Poses, Track]], guess: Guess, noise: Noise, free: Indices) -> list[Vector]:
+    """Slopes (m, 3, p) of the `innovations` of each recording over the changes of `Guess.moved`, as instruments show.
 
-    They are zero for changes that are not in `free`.
+    They are zero for changes that are not in `free`. Instruments Z are slopes by smoothed wheel angles, of clock
+    offsets and smoothing the slopes X themselves; what they show of X is Z (Z'Z)^-1 Z'X (two-stage least squares).
     """
     n, count = len(guess.base.radii), len(guess.base.radii) + 6 + len(guess.offsets)
-    used = [k for k in free if not n + 5 <= k < count - 1 or k == n + 5 + number]
-    paths = [poses.path(guess, float(guess.offsets[number]))]
-    for k in used:
-        for sign in (1.0, -1.0):
-            other = guess.moved(sign * STEP * np.eye(count)[k])
-            paths.append(poses.path(other, float(other.offsets[number]), smooth=k < n + 5))
-    shown, _ = innovations(along, paths, noise)
-    table = np.zeros((*shown.shape[1:], count))
-    table[:, :, used] = np.moveaxis(shown[1::2] - shown[2::2], 0, -1) / (2.0 * STEP)
-    return table
+    plain, smooth = list[Vector](), list[Vector]()
+    for poses, along in pairs:
+        used = [k for k in free if not n + 5 <= k < count - 1 or k == n + 5 + poses.number]
+        by_wheels = [k for k in used if k < n + 5]
+        changed = [guess.moved(sign * STEP * np.eye(count)[k]) for k in used for sign in (1.0, -1.0)]
+        paths = [poses.path(guess), *(poses.path(other) for other in changed)]
+        paths += [poses.path(other, smooth=True) for other in changed[: 2 * len(by_wheels)]]
+        shown, _ = innovations(along, paths, noise)
+        rises = np.moveaxis(shown[1::2] - shown[2::2], 0, -1) / (2.0 * STEP)
+        table = np.zeros((*shown.shape[1:], count))
+        table[:, :, used] = rises[:, :, : len(used)]
+        plain.append(table)
+        smooth.append(table.copy())
+        smooth[-1][:, :, by_wheels] = rises[:, :, len(used) :]
+    squares = sum(np.einsum("mai,maj->ij", table, table) for table in smooth)
+    products = sum(np.einsum("mai,maj->ij", table, other) for table, other in zip(smooth, plain, strict=True))
+    size = np.sqrt(np.maximum(np.diag(squares), 1e-300))
+    shares = (np.linalg.pinv(squares / np.outer(size, size), hermitian=True) @ (products / size[:, None])) / size[
+        :, None
+    ]
+    return [table @ shares for table in smooth]
 
 
-def _rows(poses: Poses, along: Track, slope: Vector, shown: Vector, number: int, block: float) -> Rows:
-    """Rows of the linearised model of one recording by its number: innovations (m, 3) with their slopes (m, 3, p)."""
+def _rows(poses: Poses, along: Track, slope: Vector, shown: Vector, block: float) -> Rows:
+    """Rows of the linearised model of one recording: innovations (m, 3) with their slopes (m, 3, p)."""
     known = ~along.begins
-    regressors = -slope[known].reshape(-1, slope.shape[2])
-    return Rows(np.repeat(poses.time[known], 3), regressors, shown[known].ravel(), recording=number, block=block)
+    regressors, times = -slope[known].reshape(-1, slope.shape[2]), np.repeat(poses.time[known], 3)
+    return Rows(times, regressors, shown[known].ravel(), recording=poses.number, block=block)
 
 
 def _left(
@@ -159,9 +163,12 @@ def _left(
     """Slip of the wheels, and how far the poses lie from odometry, over windows; with weights (m,) of the poses."""
     scales = np.hypot([noise.position, noise.yaw], [noise.wander_position, noise.wander_yaw])
     both = []
-    for part, poses, own in zip(windows, recordings, weights, strict=True):
+    of_poses = {poses.number: (poses, own) for poses, own in zip(recordings, weights, strict=True)}
+    for k, part in enumerate(windows):
         of_all = np.ones(len(part.signals.pose_time))
-        of_all[poses.part.rows] = poses.spread(own)
+        if k in of_poses:
+            poses, own = of_poses[k]
+            of_all[poses.part.rows] = poses.spread(own)
         both.append(np.column_stack([of_all[part.rows], np.ones(len(part.rows))]))
     for _ in range(2):
         pairs = zip(windows, guess.offsets.tolist(), both, strict=True)
