@@ -238,16 +238,17 @@ def trusted(recordings: Sequence[Poses], guess: Guess) -> tuple[list[Poses], lis
 
 
 def _trust(recordings: Sequence[Poses], guess: Guess) -> list[Vector]:
-    """Trust by noise of the size of what most poses are off."""
+    """Trust by noise of the size of what most poses are off, in place and in yaw."""
     pairs = []
     for poses in recordings:
         along = track(poses, guess, np.ones(len(poses.poses)))
         pairs.append((along, _steps(poses.path(guess))[None]))
-    scale = 1.0
+    noise = Noise()
     for _ in range(_SCALED):
-        noise = Noise(*(scale * part for part in Noise()[:-1]))
-        shown = [np.abs(_with_noise(along, own, noise)[0][0, ~along.begins]) for along, own in pairs]
-        scale *= max(MEDIAN_TO_DEVIATION * float(np.median(np.concatenate(shown))), 1e-3)
+        shown = np.concatenate([np.abs(_with_noise(along, own, noise)[0][0, ~along.begins]) for along, own in pairs])
+        place, yaw = (max(MEDIAN_TO_DEVIATION * float(np.median(part)), 1e-3) for part in (shown[:, :2], shown[:, 2]))
+        factors = np.array([yaw, place, yaw, place, yaw, 1.0])
+        noise = Noise(*np.exp(np.clip(np.log(noise * factors), _LOWEST, _HIGHEST)).tolist())
     of_all = (_with_noise(along, own, noise)[1] for along, own in pairs)
     return [np.where(weights < HARDLY, _NO_TRUST, 1.0) for weights in of_all]
 
