@@ -6,8 +6,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from calibration_runs import errands, held, localised
+from calibration_runs import PERIOD, errands, held, localised
 
+from youbot_dynamics.identification.calibration import CalibrationSignals, calibrate
 from youbot_dynamics.identification.calibration._filter import (
     Noise,
     Poses,
@@ -18,6 +19,7 @@ from youbot_dynamics.identification.calibration._filter import (
     trusted,
 )
 from youbot_dynamics.identification.calibration._model import Guess, Windows
+from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 NOISE = Noise(0.03, 2e-3, 3e-3, 1.5e-3, 2.5e-3, 1.7)
@@ -120,3 +122,50 @@ def test_means_of_poses_keep_the_gaps_and_begin_anew_after_them() -> None:
     assert np.flatnonzero(means.begins).tolist() == [0, int(np.flatnonzero(np.diff(means.time) > 1.0)[0]) + 1]
     along = track(means, guess, np.ones(len(means.poses)))
     assert np.sum(along.begins) == 2
+
+
+def seen_of(poses: Poses, change: str) -> CalibrationSignals:
+    """The drive, seen by a localisation with another map for a time, or by wheels that count anew."""
+    signals = poses.part.signals
+    seen, angles = signals.poses.copy(), signals.wheel_angles.copy()
+    first, end = {"for good": (700, len(seen)), "at first": (0, 4)}.get(change, (0, 0))
+    turned = planar.turned(seen[first:end, :2], np.full(end - first, 0.8))
+    seen[first:end] = np.column_stack([turned + [1.5, -0.7], seen[first:end, 2] + 0.8])
+    if change == "flipped":
+        seen[::7, 2] += np.pi
+    if change == "counted anew":
+        angles[7000:] -= 5000.0
+    return dataclasses.replace(signals, poses=seen, wheel_angles=angles)
+
+
+@pytest.mark.parametrize("change", ["none", "for good", "at first", "flipped", "counted anew"])
+def test_another_map_flipped_yaws_or_a_new_count_cost_no_more_than_their_poses(change: str) -> None:
+    poses, _ = localised_drive(6)
+    found = calibrate([seen_of(poses, change)], BASE)
+    for name, true in (("wheel_radius", 0.042), ("lever", 0.1)):
+        assert found[name].identified
+        assert found[name].value == pytest.approx(true, rel=0.005)
+        low, high = found[name].interval
+        assert low - 0.5 * (high - low) < true < high + 0.5 * (high - low)
+
+
+def test_a_base_that_is_shaken_faster_than_instruments_follow_is_calibrated() -> None:
+    """Wheel angles that were averaged so that they turn round gave a radius 9 % off, identified."""
+    time = PERIOD * np.arange(6000)
+    shaken = np.column_stack([0.3 * np.sin(19.0 * time), np.zeros(6000), 1.5 * np.sin(17.5 * time + 2.0)])
+    drive = held(BASE, shaken + 0.5 * errands(120.0, 3, (0.3, 0.0, 0.8))[:6000])
+    noise = np.random.default_rng(3).normal(size=drive.poses.shape) * (0.001, 0.001, 0.001)
+    found = calibrate([dataclasses.replace(drive, poses=drive.poses + noise)], BASE)
+    assert found["wheel_radius"].value == pytest.approx(0.042, rel=0.002)
+    assert found["lever"].value == pytest.approx(0.1, rel=0.002)
+
+
+def test_a_recording_without_wheels_or_poses_costs_the_others_nothing() -> None:
+    poses, _ = localised_drive(7)
+    good = poses.part.signals
+    alone = calibrate([good], BASE)
+    empty = dataclasses.replace(good, wheel_time=np.zeros(0), wheel_angles=np.zeros((0, 2)), recording=1)
+    unseen = dataclasses.replace(good, pose_time=np.zeros(0), poses=np.zeros((0, 3)), recording=1)
+    for other in (empty, unseen):
+        both = calibrate([good, other], BASE)
+        assert both["wheel_radius"].value == pytest.approx(alone["wheel_radius"].value, rel=1e-6)

@@ -41,6 +41,7 @@ _WORST_OFFSET = 2.0  # largest offset tried [s]
 GRID = 0.02  # [s] interval of the times at which wheels and tracker are compared
 _SPEED_INTERVAL = 0.3  # interval over which speeds are compared [s], since poses are noisy
 _NEAR_BEST = 0.02  # relative difference to the best agreement at which the smaller offset is taken
+_USUAL = 2.0  # way in half a second over that of 19 in 20 up to which it is one of the wheels
 _MARGIN = 0.1 + AROUND  # [s] wheel readings needed around a pose, since the offset still changes
 _SHORT = 2.0  # [s] length of windows in which motion is counted, and of the blocks of which the scatter is taken
 _LONG = 6.0  # [s] length of windows over which slip and the scatter of the poses are measured
@@ -64,7 +65,10 @@ def first_yaw(recordings: Sequence[CalibrationSignals], wheels: MecanumBase, off
     for signals, offset in zip(recordings, offsets, strict=True):
         if has_readings(signals):
             rolled, tracked = (displacements(poses) @ [1.0, 1j, 0.0] for poses in _paths(signals, wheels, offset))
-            product += np.sum(np.conj(rolled) * tracked)
+            usual = np.abs(rolled) <= _USUAL * np.quantile(
+                np.append(np.abs(rolled), 0.0), 0.95
+            )  # no count that begins anew
+            product += np.sum((np.conj(rolled) * tracked)[usual])
     # A displacement at angle a in the base frame has the angle a - b in the frame of a body turned by b.
     return -float(np.angle(product)) if product else 0.0
 
