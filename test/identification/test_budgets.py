@@ -10,6 +10,7 @@ from calibration_runs import calibrated
 from youbot_dynamics.identification.body import _model as body_model
 from youbot_dynamics.identification.body import identify_axis
 from youbot_dynamics.identification.calibration import _fit as calibration_fit
+from youbot_dynamics.identification.calibration import _solution as calibration_solution
 from youbot_dynamics.identification.calibration import _tape as tape
 from youbot_dynamics.identification.delay import LaggedCommand, _fopdt, estimate_delay
 from youbot_dynamics.identification.response import _fit as response_fit
@@ -104,7 +105,8 @@ def test_heat_whose_search_spent_its_budget_is_refused(monkeypatch: pytest.Monke
 
 
 def test_a_geometry_whose_search_spent_its_budget_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration_fit, "_ROUNDS", 1)
+    for module in (calibration_fit, calibration_solution):
+        monkeypatch.setattr(module, "ROUNDS", 1)
     found, _ = calibrated(1)
     assert all(f"{STOPPED} 1 steps" in one.verdict for one in found.estimates)
 

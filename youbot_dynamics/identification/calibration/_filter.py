@@ -45,9 +45,7 @@ _FREEDOM = 5.0  # of Student's t: of normal poses 1 % get less than half of thei
 _THINNED, _RUN = 800, 10  # poses from which the noise is found, half of them in runs of so many
 _TRIALS = 300  # of the search for the noise
 _SEARCHED = 0.03  # [1] to which it finds it
-_LIKELY = (
-    3.0  # standard deviation of each part of the noise over its first value, in logarithms: where no pose shows it
-)
+_LIKELY = 3.0  # standard deviation of each part of the noise over its first value, in logarithms, without any pose
 # Of each part of `Noise` in its order and units, in logarithms: farther apart, rounding would make variances negative
 _LOWEST, _HIGHEST = np.log([*[1e-5] * 5, 0.02]), np.log([*[1.0] * 5, 30.0])
 LASTING = 6.0  # [s] for which errors of odometry may last
@@ -60,6 +58,7 @@ _ALL = slice(None)
 _AVERAGED = 0.4  # [s] of the instruments
 _SCALED = 5  # steps to the size of what most poses are off
 _NO_TRUST = 1e-3
+_LATE = 0.2  # standard deviation of a delay of up to one reading, over the time between readings
 _ROUNDED = 1e-14  # [m2, rad2] least variance of a step
 
 
@@ -226,7 +225,7 @@ def trusted(recordings: Sequence[Poses], guess: Guess) -> tuple[list[Poses], lis
     """Trust (m,) in the poses of each recording, nearly 0 in those that lie many times as far off as most.
 
     A localisation that jumps for some seconds shows nothing of the wheels; taken for noise, it would be that of all.
-    One that jumps for longer, or began elsewhere, has another map from there on: its poses begin anew.
+    One that jumps for longer, or began elsewhere, has another map from there on: its poses start again.
     """
     known = list(recordings)
     for _ in range(_MAPS):
@@ -285,7 +284,26 @@ def fitted_noise(recordings: Sequence[Poses], guess: Guess, start: Noise, trust:
     simplex = np.vstack([first, first + np.eye(len(first))])
     options = {"maxfev": _TRIALS, "xatol": _SEARCHED, "fatol": _SEARCHED, "initial_simplex": simplex}
     found = minimize(unlikely, first, method="Nelder-Mead", options=options).x
-    return Noise(*np.exp(np.clip(found, _LOWEST, _HIGHEST)).tolist())
+    noise = Noise(*np.exp(np.clip(found, _LOWEST, _HIGHEST)).tolist())
+    place, yaw = _of_late_readings(recordings, tracks, moved)
+    return noise._replace(position=max(noise.position, place), yaw=max(noise.yaw, yaw))
+
+
+def _of_late_readings(
+    recordings: Sequence[Poses], tracks: Sequence[Track], moved: Sequence[Vector]
+) -> tuple[float, float]:
+    """Least white noise [m, rad] of poses: what the base moves while a wheel reading is late by up to one more.
+
+    A loop that beats with its readings makes wheels seem slower for seconds, and then catch up: taken for slip, the
+    short spans in between would make them larger.
+    """
+    late = _LATE * max(usual_step(poses.part.signals.wheel_time, 0.0) for poses in recordings)
+    known = [one.intervals > _SHORTEST for one in tracks]
+    speeds = np.vstack(
+        [own[0, rows] / one.intervals[rows, None] for one, own, rows in zip(tracks, moved, known, strict=True)]
+    )
+    place, yaw = np.median(np.hypot(speeds[:, 0], speeds[:, 1])), np.median(np.abs(speeds[:, 2]))
+    return late * float(place), late * float(yaw)
 
 
 def _thinned(begins: NDArray[np.bool_], every: int) -> Indices:

@@ -38,7 +38,7 @@ ROUNDS = 30
 _CONVERGED = 0.02  # the fit has converged if no unknown changes by more [standard errors]
 _NOTHING = 1e-10  # negligible change of an unknown [1, m, rad, s]
 _CURVED = 0.5  # change up to which the slopes of the previous iteration are reused [standard errors]
-_NOISE_ROUNDS = 5  # steps after each of which the noise is found anew
+_NOISE_ROUNDS = 5  # least number of steps before each of which the noise is found again
 # By unit: standard error for white residuals above which a step is damped.
 _WIDTHS = {"1": 0.05, "m": 0.2, "rad": 0.1, "s": 0.1, "s2": 0.02}
 _UNMODELLED = 0.05  # share of the effect of the smoothing, standard deviation: of 1 % of the radius, 0.05 % were left
@@ -82,13 +82,14 @@ def solve(
     recordings, trust = whole, [np.ones(len(poses.poses)) for poses in whole]
     largest_change = math.inf  # change in the last iteration, in standard errors
     for round_ in range(ROUNDS):
-        if 0 < round_ < _NOISE_ROUNDS:  # of a guess that is far off, most poses lie elsewhere
+        searched = round_ < _NOISE_ROUNDS or (largest_change > _CURVED and round_ < ROUNDS // 2)
+        if searched and round_ > 0:  # of a guess that is far off, most poses lie elsewhere
             recordings, trust = trusted(whole, guess)
-        if round_ < _NOISE_ROUNDS:
+        if searched:
             noise = fitted_noise(recordings, guess, noise, trust)
             tracks = [track(poses, guess, own) for poses, own in zip(recordings, trust, strict=True)]
         pairs = list(zip(recordings, tracks, strict=True))
-        if round_ < _NOISE_ROUNDS or largest_change > _CURVED:
+        if searched or largest_change > _CURVED:
             slopes = _slopes(pairs, guess, noise, free)
         found = [innovations(along, [poses.path(guess)], noise) for poses, along in pairs]
         rows = [

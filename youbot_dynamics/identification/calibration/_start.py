@@ -65,9 +65,8 @@ def first_yaw(recordings: Sequence[CalibrationSignals], wheels: MecanumBase, off
     for signals, offset in zip(recordings, offsets, strict=True):
         if has_readings(signals):
             rolled, tracked = (displacements(poses) @ [1.0, 1j, 0.0] for poses in _paths(signals, wheels, offset))
-            usual = np.abs(rolled) <= _USUAL * np.quantile(
-                np.append(np.abs(rolled), 0.0), 0.95
-            )  # no count that begins anew
+            # A counter of the driver that starts again is no motion.
+            usual = np.abs(rolled) <= _USUAL * np.quantile(np.append(np.abs(rolled), 0.0), 0.95)
             product += np.sum((np.conj(rolled) * tracked)[usual])
     # A displacement at angle a in the base frame has the angle a - b in the frame of a body turned by b.
     return -float(np.angle(product)) if product else 0.0
