@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, NamedTuple, TypeVar
@@ -62,8 +62,8 @@ def compiled(function: F) -> F:
         finally:
             settings.CACHE_DIR = before
     if not settings.DISABLE_JIT:
-        fast.compile = _one_process_at_a_time(fast.compile, lock)  # type: ignore[attr-defined]
         cache = fast._cache  # type: ignore[attr-defined]
+        fast.compile = _one_process_at_a_time(fast, lock)  # type: ignore[attr-defined]
         cache.save_overload = _where_there_is_room(cache.save_overload)
     return fast
 
@@ -80,19 +80,24 @@ def _where_there_is_room(save: Callable[[Any, Any], None]) -> Callable[[Any, Any
     return save_or_not
 
 
-def _one_process_at_a_time(compile_or_load: Callable[[Any], Any], lock: Path) -> Callable[[Any], Any]:
+def _one_process_at_a_time(fast: Any, lock: Path) -> Callable[[Any], Any]:
     """Let other processes wait while one compiles a function, two minutes at most: they find it on disk then.
 
     Functions lock those they call, in that order in every process, so that no two can wait for each other.
     """
-    inside = False
+    inside, compile_or_load = False, fast.compile
+
+    def on_disk(signature: Any) -> bool:
+        files = fast._cache._cache_file
+        name = files._load_index().get(fast._cache._index_key(signature, fast.targetctx.codegen()))
+        return name is not None and Path(files._data_path(name)).exists()
 
     def alone(signature: Any) -> Any:
         nonlocal inside
         with global_compiler_lock, ExitStack() as held:  # the threads of this process first
             if not inside:  # else it is compiled for types of two kinds, or calls itself
                 with suppress(ImportError, OSError):  # where files cannot be locked, each compiles for itself
-                    _wait_for(held.enter_context(lock.open("a")), lock)
+                    _wait_for(held.enter_context(lock.open("a")), lock, partial(on_disk, signature))
             outer, inside = inside, True
             try:
                 return compile_or_load(signature)
@@ -102,14 +107,19 @@ def _one_process_at_a_time(compile_or_load: Callable[[Any], Any], lock: Path) ->
     return alone
 
 
-def _wait_for(file: IO[str], lock: Path) -> None:
-    """Lock a file; go on without where another process, such as a stopped one, keeps it for too long."""
+def _wait_for(file: IO[str], lock: Path, on_disk: Callable[[], bool]) -> None:
+    """Lock a file; go on without where another process, such as a stopped one, keeps it for too long.
+
+    One that only loads what is `on_disk` may be slow, at a low priority: it is not waited for.
+    """
     import fcntl
 
     began, announced = time.monotonic(), False
     while not _in_vain:
         with suppress(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        if on_disk():
             return
         waited = time.monotonic() - began
         if waited > _TELL and not announced:
