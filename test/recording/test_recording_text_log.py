@@ -153,7 +153,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("description", "says"),
     [
-        ("time,measured.x:furlong", "one of rad, deg, turn, rad/s"),
+        ("time,measured.x:furlong", "one of rad, mrad, deg, turn"),
         ("time:rpm,measured.x", "one of s, ms, us, ns"),
         ("time,measured.x:ms", "got unit 'ms'"),
         ("time,measured.x:turn/0", "got unit 'turn/0'"),

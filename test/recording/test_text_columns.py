@@ -57,7 +57,7 @@ def test_parts_of_a_time_are_added_and_two_clocks_are_not(tmp_path: Path, header
         ("t,theta1,theta1_dot,q_err,V", "time,position.joint_1,velocity.joint_1,_,voltage.joint_1:V"),
         ("t,q1,current1 [A],supply_V", "time,position.joint_1,current.joint_1:A"),
         ("t,J1 Position (deg),J1 Motor Current (A)", "time,position.J1:deg,current.J1:A"),
-        ("t,q1 [rad],tau1 [Nm],tau2 [N·cm],position2 [ticks]", "time,position.joint_1:rad,effort.joint_1:Nm"),
+        ("t,q1 [rad],tau1 [Nm],tau2 [lb·ft],position2 [ticks]", "time,position.joint_1:rad,effort.joint_1:Nm"),
         ("t,cmd_vx,vx,odom_pose_x", "time,command.x,measured.x"),
         ("t,v_cmd,v_meas", "time,command.joint,velocity.joint"),
         ("t,joint_a_pos,joint_c_pos,pos_m", "time,position.joint_a,position.joint_c,position.joint"),
@@ -75,6 +75,12 @@ def test_parts_of_a_time_are_added_and_two_clocks_are_not(tmp_path: Path, header
         ("stamp,cmd_vel.linear.x,odom.twist.linear.x,odom.twist.angular.z", "time,command.x,measured.x,measured.yaw"),
         ("time,position.elbow:deg,command_held.x", "time,position.elbow:deg,command_held.x"),
         ("datetime,current_position,T_motor,i,u", "time,position.joint"),
+        # They were read as N m, A and V of joints named "motor_m" and "motor_Ncm".
+        ("time,motor_angle_deg,motor_torque_mNm", "time,position.joint:deg,effort.joint:mNm"),
+        ("t,q1_mrad,tau1_Ncm,tau1_N_cm_cmd", "time,position.joint_1:mrad,effort.joint_1:Ncm"),
+        ("t,pos_deg,I_mA,U_mV", "time,position.joint:deg,current.joint:mA,voltage.joint:mV"),
+        ("t,joint1_pos_deg,joint1_cur_mA", "time,position.joint1:deg,current.joint1:mA"),
+        ("t,elbow angle,elbow torque N m", "time,position.elbow,effort.elbow:Nm"),
     ],
 )
 def test_names_that_people_use_tell_the_columns(tmp_path: Path, header: str, columns: str) -> None:
@@ -181,11 +187,11 @@ def test_a_date_and_a_time_of_day_in_two_columns_are_one_time(tmp_path: Path) ->
     [
         ("t,torque [A]", "time,effort.j", r"'torque \[A\]': got effort.j with that name .current.*write current.j:A"),
         ("t,motor_current", "time=t,effort.j=motor_current", "K N m for each ampere"),
-        ("t,tau [V]", "time,effort.j", "got effort.j with that name .voltage.; expected Nm or mNm or N"),
+        ("t,tau [V]", "time,effort.j", "got effort.j with that name .voltage.; expected Nm or Ncm or mNm or N"),
         ("t,speed_rpm", "time,velocity.j", "got velocity.j without a unit; write velocity.j:rpm in --columns"),
         ("t,angle (deg)", "time=t,position.j=angle (deg)", r"write position.j=angle \(deg\):deg in --columns"),
         ("t_ms,q", "time,position.j", "'t_ms': got time without a unit; write time:ms in --columns"),
-        ("t,q", "time,position.j:A", "got unit 'A' .current.; expected rad or deg or turn"),
+        ("t,q", "time,position.j:A", "got unit 'A' .current.; expected rad or mrad or deg or turn"),
     ],
 )
 def test_a_unit_that_the_role_cannot_have_is_refused(tmp_path: Path, header: str, columns: str, says: str) -> None:

@@ -294,11 +294,11 @@ def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: st
     """
     commands = recording.twists(_topic_of(recording, ("cmd_vel", "driver_cmd_vel"), "command", chosen)[1])
     states, measured, tracked = _body_motion(recording, chosen, pose_topic)
+    command_time, own, motion_time = commands.received, "receive times", _motion_time_for_receive_clock(states)
     if commands.stamp is not None and states.stamp is not None and np.all(np.isfinite(states.stamp)):
-        command_time, motion_time, own = commands.stamp, states.stamp, "stamps"
-    else:
-        command_time, own = commands.received, "receive times"
-        motion_time = _motion_time_for_receive_clock(states)
+        stamps = commands.stamp, states.stamp
+        if clocks_apart(stamps, (commands.received, states.received)) <= _ONE_CLOCK:
+            (command_time, motion_time), own = stamps, "stamps"
     return MotionSignals(
         channels=("x", "y", "yaw"),
         units=("m", "m", "rad"),
@@ -377,11 +377,14 @@ def _topic_of(
 
 
 def _motion_time_for_receive_clock(states: JointSeries | TwistSeries | PoseSeries) -> Vector:
-    """Stamps of the motion if they share a clock with receive times, else its receive times."""
+    """Stamps of the motion if they share a clock with receive times, else its receive times.
+
+    Stamps later than the reception of their messages are of another clock.
+    """
     if states.stamp is None or not np.all(np.isfinite(states.stamp)):
         return states.received
-    offset = float(np.median(np.abs(states.received - states.stamp)))
-    return states.stamp if offset < _WORST_CLOCK_OFFSET else states.received
+    travelled = float(np.median(states.received - states.stamp))
+    return states.stamp if -_ONE_CLOCK <= travelled < _WORST_CLOCK_OFFSET else states.received
 
 
 NO_EFFORT = Reason(Kind.NOT_MEASURED, "the states of the arm have no efforts: use a driver that reports them")

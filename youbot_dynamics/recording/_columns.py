@@ -11,9 +11,11 @@ from youbot_dynamics.errors import RecordingError
 _TIME_UNITS = {"s": ("time", 1.0), "ms": ("time", 1e-3), "us": ("time", 1e-6), "ns": ("time", 1e-9)}
 UNITS = {  # quantity, and factor to SI
     "rad": ("angle", 1.0),
+    "mrad": ("angle", 1e-3),
     "deg": ("angle", math.pi / 180.0),
     "turn": ("angle", 2.0 * math.pi),
     "rad/s": ("angular speed", 1.0),
+    "mrad/s": ("angular speed", 1e-3),
     "deg/s": ("angular speed", math.pi / 180.0),
     "rad/min": ("angular speed", 1.0 / 60.0),
     "rpm": ("angular speed", math.pi / 30.0),
@@ -26,6 +28,7 @@ UNITS = {  # quantity, and factor to SI
     "V": ("voltage", 1.0),
     "mV": ("voltage", 1e-3),
     "Nm": ("torque", 1.0),
+    "Ncm": ("torque", 1e-2),
     "mNm": ("torque", 1e-3),
     "N": ("force", 1.0),
     "degC": ("temperature", 1.0),

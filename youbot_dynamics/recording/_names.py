@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 from youbot_dynamics.recording._columns import COMMANDS, ROLES, units_of
 
-_TOKEN = re.compile(r"[A-Z]?[a-zµ°º]+|[A-Z]+(?![a-z])|\d+")
+_TOKEN = re.compile(
+    r"(?<![A-Za-z])(?:m[AV]|m?Nm|N[cm]m)(?![A-Za-z])|[A-Z]?[a-zµ°º]+|[A-Z]+(?![a-z])|\d+"  # such units are one word
+)
+_PRODUCT = re.compile(r"(?<![A-Za-z])(m?N)[\s_·⋅*.-](m|cm|mm)(?![A-Za-z])")  # "N_m"
 _BRACKETS = re.compile(r"[\[(<{]\s*([^\])>}]*[^\])>}\d\s][^\])>}]*)[\])>}]")  # not those of an index
 _UNITS = {  # in lower case, without blanks and signs of a product
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
@@ -16,6 +19,7 @@ _UNITS = {  # in lower case, without blanks and signs of a product
     **dict.fromkeys(("us", "µs", "usec", "usecs", "micros", "microseconds"), "us"),
     **dict.fromkeys(("ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanoseconds"), "ns"),
     **dict.fromkeys(("rad", "radian", "radians"), "rad"),
+    **dict.fromkeys(("mrad", "mrads", "milliradians"), "mrad"),
     **dict.fromkeys(("deg", "degs", "°", "º", "degree", "degrees"), "deg"),
     **dict.fromkeys(("turn", "turns", "rev", "revs", "revolutions"), "turn"),
     **dict.fromkeys(("rad/s", "rads^-1", "rad/sec", "radps"), "rad/s"),
@@ -25,19 +29,19 @@ _UNITS = {  # in lower case, without blanks and signs of a product
     **dict.fromkeys(("v", "volt", "volts"), "V"),
     **dict.fromkeys(("nm", "newtonmeter", "newtonmetre"), "Nm"),
     **dict.fromkeys(("c", "°c", "degc", "celsius"), "degC"),
-    **{"ma": "mA", "mv": "mV", "mnm": "mNm", "n": "N", "m": "m", "mm": "mm"},
-    **{"m/s": "m/s", "mps": "m/s", "mm/s": "mm/s"},
+    **{"ma": "mA", "mv": "mV", "mnm": "mNm", "ncm": "Ncm", "nmm": "mNm", "n": "N", "m": "m", "mm": "mm"},
+    **{"m/s": "m/s", "mps": "m/s", "mm/s": "mm/s", "mrad/s": "mrad/s"},
 }
 _ROLES = {
     **dict.fromkeys(("q", "pos", "position", "positions", "angle", "angles", "theta", "enc", "encoder"), "position"),
     **dict.fromkeys(("dq", "qd", "qdot", "vel", "velocity", "velocities", "speed", "speeds", "rpm", "v"), "velocity"),
     **dict.fromkeys(("tau", "torque", "torques", "effort", "efforts", "trq"), "effort"),
-    **dict.fromkeys(("i", "iq", "current", "currents", "curr", "amps", "ampere", "amperes"), "current"),
-    **dict.fromkeys(("voltage", "voltages", "volt", "volts"), "voltage"),
+    **dict.fromkeys(("i", "iq", "current", "currents", "curr", "cur", "amps", "ampere", "amperes"), "current"),
+    **dict.fromkeys(("voltage", "voltages", "volt", "volts", "mv"), "voltage"),
     **dict.fromkeys(("temp", "temperature", "temperatures"), "temperature"),
 }
 _OF_UNIT = {"deg": "position", "rad": "position", "rad/s": "velocity", "deg/s": "velocity", "A": "current"}
-_OF_UNIT |= {"mA": "current", "V": "voltage", "Nm": "effort", "mNm": "effort"}
+_OF_UNIT |= {"mA": "current", "V": "voltage", "mV": "voltage", "Nm": "effort", "mNm": "effort", "Ncm": "effort"}
 _OTHERS = set("err error acc accel acceleration ddq qdd std var covariance limit min max".split())
 _NANOSECONDS = set("nanosec nanosecs nsec nsecs nanoseconds".split())
 _TIMES = {*"time datetime timestamp timestamps stamp elapsed date clock sec secs seconds".split(), *_NANOSECONDS}
@@ -78,7 +82,7 @@ def unit_of(header: str) -> str:
         unit = _UNITS.get("/".join(words[-2:]), "") or _UNITS.get(last, "")
         unit = unit if len(last) > 1 or "/" in unit else ""  # a single letter may be anything
     role = _role(words)
-    if role == "velocity" and unit in ("rad", "deg"):
+    if role == "velocity" and unit in ("rad", "deg", "mrad"):
         return f"{unit}/s"
     return unit or {"current": "A", "voltage": "V"}.get(role, "")
 
@@ -89,8 +93,13 @@ def _bracketed(text: str) -> str:
 
 
 def _words(header: str) -> list[str]:
-    tokens = (token.group() for token in _TOKEN.finditer(_BRACKETS.sub("", header)))
+    tokens = (token.group() for token in _TOKEN.finditer(_without_brackets(header)))
     return ["volt" if token == "V" else token.lower() for token in tokens]
+
+
+def _without_brackets(header: str) -> str:
+    """The name of a column without what it has in brackets, and with a unit such as "N_m" in one word."""
+    return _PRODUCT.sub(r"\1\2", _BRACKETS.sub("", header))
 
 
 def _role(words: Sequence[str]) -> str:
@@ -155,6 +164,8 @@ def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, uni
         name = _joint("".join(char for char in header if char.isdigit()))
     if not role and words[0] == "t" and (_HOUSING | _WINDING) & {*words}:  # "T_winding_C"
         role, name = "temperature", _joint(header[header.lower().index("t") + 1 :])
+    if role == "voltage" and name in ("U", "u"):  # the sign of a voltage
+        name = "joint"
     if role == "temperature":
         housing, winding = bool(_HOUSING & {*words}), bool(_WINDING & {*words})
         role = "housing" if housing else role
@@ -194,7 +205,7 @@ def _joint(header: str) -> str:
     """Name of a joint: what no other word of a header says, with its own separators where letters and digits touch."""
     name, end = "", -1
     others = {*_ROLES, *_COMMANDS, *_SILENT, *_HOUSING, *_WINDING, *_TIMES, *(unit for unit in _UNITS if len(unit) > 1)}
-    tokens = list(_TOKEN.finditer(_BRACKETS.sub("", header)))
+    tokens = list(_TOKEN.finditer(_without_brackets(header)))
     for token in tokens:
         word = token.group().lower()
         if not (word in others or (token is tokens[-1] and word in _UNITS)):
