@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from delay_and_lag import delays_of, drawn, response_of
@@ -64,6 +66,23 @@ def test_effective_delays_of_some_mixtures_hold_dead_time_plus_lag():
 @pytest.mark.slow
 def test_effective_delays_of_many_mixtures_hold_dead_time_plus_lag():
     assert 0.90 <= share_held(range(100), lambda base: delays_of(base, ROBOT), whole) <= 0.99
+
+
+@pytest.mark.slow
+def test_effective_delays_of_long_drives_in_jumps_at_speeds_that_scatter_hold_dead_time_plus_lag():
+    """The shift that fits best is shorter than that, and where the two are not told apart it was ticked: 92 % held."""
+    bases = [
+        replace(drawn(k), lag=float(lag), steepest=(100.0, 100.0, 100.0), scatter=scatter)
+        for k, lag, scatter in zip(
+            range(30), np.random.default_rng(62).uniform(0.03, 0.15, 30), 10 * (0.0, 0.01, 0.02), strict=True
+        )
+    ]
+    errors = [
+        (one.value - whole(base), one) for base in bases for one in delays_of(base, ROBOT, 90.0) if one.identified
+    ]
+    held = [one.interval[0] <= one.value - error <= one.interval[1] for error, one in errors]
+    assert len(held) > 60 and np.mean(held) >= 0.95
+    assert np.mean([abs(error) < 3.0 * one.standard_error for error, one in errors]) >= 0.97
 
 
 @pytest.mark.slow

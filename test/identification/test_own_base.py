@@ -24,8 +24,10 @@ AXES = ("x", "y", "yaw")
         OwnBase(2, rate=100.0, quantum=2e-3, differences=True),
         OwnBase(3, dead_time=0.05, lag=0.12),
         OwnBase(4, rate=24.0, wheel_states=False),
+        OwnBase(5, ahead=0.35),  # its stamps are later than their reception: they are of another clock
+        OwnBase(6, rate=24.0, wheel_states=False, ahead=0.35),
     ],
-    ids=["50 Hz", "100 Hz", "long lag", "no wheel states"],
+    ids=["50 Hz", "100 Hz", "long lag", "no wheel states", "clock ahead", "clock of odometry ahead"],
 )
 def test_the_delay_is_dead_time_plus_lag(base: OwnBase, tmp_path: Path) -> None:
     """By the wheels it was 179.4 (179.1 to 179.7) for 180 ms, beside a response of 120.00 and 60.00."""

@@ -25,6 +25,7 @@ class DelayAndLag:
     command_rate: float  # [1/s]
     quantum: float  # of the wheel angles [rad]
     steepest: tuple[float, ...] = (1.0, 1.0, 2.5)  # acceleration of the commands [m/s2, m/s2, rad/s2]
+    scatter: float = 0.0  # standard deviation of its speed over what it should be, for half a second each
 
 
 def drawn(seed: int) -> DelayAndLag:
@@ -54,7 +55,13 @@ def signals_of(base: DelayAndLag, robot: Robot, duration: float = 40.0) -> tuple
     twists = np.column_stack([ramps(random, sent, *limits) for limits in zip(FASTEST, base.steepest, strict=True)])
     stamps = np.arange(random.uniform(0.0, 1.0 / base.rate), duration - 0.1, 1.0 / base.rate)
     geometry = robot.base.geometry.mecanum()
-    angles = followed(sent + base.dead_time, twists, base.lag, stamps) @ geometry.inverse_matrix.T
+    moved = followed(sent + base.dead_time, twists, base.lag, stamps)
+    kept, factors = np.exp(-1.0 / (0.5 * base.rate)), np.ones(len(stamps))
+    for k, drawn_ in enumerate(random.normal(size=len(stamps))):
+        before = factors[k - 1] - 1.0 if k else 0.0
+        factors[k] = 1.0 + kept * before + base.scatter * np.sqrt(1.0 - kept**2) * drawn_
+    moved = np.cumsum(np.diff(moved, axis=0, prepend=0.0) * factors[:, None], axis=0)
+    angles = moved @ geometry.inverse_matrix.T
     return sent, twists, stamps, base.quantum * np.round(angles / base.quantum) @ geometry.forward_matrix.T
 
 
@@ -86,9 +93,9 @@ def ramps(random: np.random.Generator, sent: np.ndarray, fastest: float, steepes
     return column
 
 
-def delays_of(base: DelayAndLag, robot: Robot) -> tuple[DelayEstimate, ...]:
-    """Effective delay, dead time and lag of x, y, yaw."""
-    sent, twists, stamps, moved = signals_of(base, robot)
+def delays_of(base: DelayAndLag, robot: Robot, duration: float = 40.0) -> tuple[DelayEstimate, ...]:
+    """Effective delay, dead time and lag of x, y, yaw, by a drive of a duration [s]."""
+    sent, twists, stamps, moved = signals_of(base, robot, duration)
     geometry = robot.base.geometry.mecanum()
     friction = np.tanh(twists @ geometry.inverse_matrix.T / 0.1) @ geometry.inverse_matrix
     channels = ("x", "y", "yaw")

@@ -37,6 +37,7 @@ class OwnBase:
     quantum: float = 0.0  # of the wheel angles [rad], 0 for exact ones
     wheel_states: bool = True
     differences: bool = False  # whether its speeds are differences of positions, else instantaneous
+    ahead: float = 0.0  # of the clock of its stamps before that of the recorder [s]
 
     def write(self, folder: Path, duration: float = 60.0) -> tuple[Path, Path]:
         """The robot file, and a bag of a drive with cmd_vel at 50 Hz, odom and, if it has them, wheel states."""
@@ -63,12 +64,14 @@ class OwnBase:
             np.column_stack([c * steps[:, 0] - s * steps[:, 1], s * steps[:, 0] + c * steps[:, 1]]), axis=0
         )
         for time, place, turn, speed in zip(stamps.tolist(), path, heading, speeds, strict=True):
-            cdr = odometry_cdr(nanoseconds(time), "odom", "base_link", (*place, turn), speed)
+            cdr = odometry_cdr(nanoseconds(time + self.ahead), "odom", "base_link", (*place, turn), speed)
             rows.append((time, "/odom", ODOMETRY, cdr))
         if self.wheel_states:
             angles = moved @ to_wheels
             if self.quantum:
                 angles = self.quantum * np.round(angles / self.quantum)
             for time, row, speed in zip(stamps.tolist(), angles, speeds @ to_wheels, strict=True):
-                rows.append((time, "/joint_states", joint_state_cdr(nanoseconds(time), WHEELS, row, speed)))
+                rows.append(
+                    (time, "/joint_states", joint_state_cdr(nanoseconds(time + self.ahead), WHEELS, row, speed))
+                )
         return file, write_rows(folder / f"drive_{self.seed}", rows, robot_id="")

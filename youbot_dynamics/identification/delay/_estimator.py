@@ -127,7 +127,8 @@ def estimate_delay(
 
     With `model="fopdt"`, dead time and first-order lag are also estimated separately (`fit_fopdt`), if the data allow
     it. Their sum and its interval then replace the shift: that is shorter where the command changes within a lag, by
-    some per mille of the delay for positions, and by 0.3 lags for speeds and a step. A constant offset between the
+    some per mille of the delay for positions, and by 0.3 lags for speeds and a step. Where they are not told apart, the
+    interval of the shift reaches the sum that one lag would have. A constant offset between the
     clocks of command and motion adds to the dead time; data that travel in one direction cannot separate the two.
 
     Args:
@@ -270,6 +271,11 @@ def _estimate_channel(name: str, channel: Channel, separate: bool) -> DelayEstim
         dead_time, lag, both, residual = parts
         if both is not None and dead_time.identified and lag.identified:
             value, error, interval = both.value, both.standard_error, both.interval
+            half_width = 0.5 * (interval[1] - interval[0])
+        else:
+            lagging = _with_lag(channel, value)
+            interval = min(interval[0], lagging - half_width), max(interval[1], lagging + half_width)
+            error *= 0.5 * (interval[1] - interval[0]) / half_width
             half_width = 0.5 * (interval[1] - interval[0])
     if reason is None:
         value, interval = max(0.0, value), (max(0.0, interval[0]), interval[1])
@@ -453,7 +459,8 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     """One estimate of a channel from several recordings: random-effects mean of the identified ones.
 
     Its interval includes the scatter between the recordings; for a single one, the scatter within it. If none is
-    identified, the first refusal is returned. Dead time and lag are combined in the same way, with intervals that are
+    identified, the first refusal is returned. Where dead time and lag are identified, it is by those recordings that
+    show both. Dead time and lag are combined in the same way, with intervals that are
     never narrower than those of the recordings: the order of the speed loop is unknown in all of them alike. The
     whiteness is that of the least white residual. There must be at least one estimate.
     """
@@ -474,4 +481,7 @@ def combine(estimates: Sequence[DelayEstimate]) -> DelayEstimate:
     if not dead_times or not lags:
         return together
     dead_time, lag = identified_together(combined(dead_times, systematic=True), combined(lags, systematic=True))
+    sums = [one for one in identified if one.dead_time and one.dead_time.identified and one.lag and one.lag.identified]
+    if dead_time.identified and sums:
+        together = together.with_effective(combined(sums))
     return replace(together, dead_time=dead_time, lag=lag)

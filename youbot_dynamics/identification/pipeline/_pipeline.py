@@ -241,9 +241,9 @@ def _late_stamps(stages: Sequence[StageResult]) -> tuple[str, ...]:
         return ()
     by = " or ".join(f"{-1e3 * offset.value:.3g} +-{500.0 * np.ptp(offset.interval):.2g} ms" for offset in late)
     return (
-        f"the stamps of the wheels are {by} later than those of the poses of the same motion: where both clocks agree, "
-        "the driver stamps its readings that late, and the delays contain it; stamp them when they are taken, or check "
-        "the clocks",
+        f"the stamps of the wheels are {by} later than those of the poses of the same motion: the driver stamps its "
+        "readings that late, and delays by these stamps contain it, or the clocks differ; stamp readings when they are "
+        "taken, and check the clocks",
     )
 
 
