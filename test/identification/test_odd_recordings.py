@@ -384,5 +384,5 @@ def test_stamps_of_wheels_later_than_those_of_poses_are_told_before_anything_els
     told = [warning for warning in found.warnings if "later than those of the poses" in warning]
     assert bool(told) == (late > 0.0)
     if late:
-        assert found.warnings[0] == told[0] and "the delays contain it" in told[0]
+        assert found.warnings[0] == told[0] and "delays by these stamps contain it" in told[0]
         assert float(told[0].split(" are ")[1].split(" ")[0]) == pytest.approx(80.0, abs=5.0)

@@ -25,7 +25,7 @@ AXES = ("x", "y", "yaw")
         OwnBase(3, dead_time=0.05, lag=0.12),
         OwnBase(4, rate=24.0, wheel_states=False),
         OwnBase(5, ahead=0.35),  # its stamps are later than their reception: they are of another clock
-        OwnBase(6, rate=24.0, wheel_states=False, ahead=0.35),
+        OwnBase(4, rate=24.0, wheel_states=False, ahead=0.35),
     ],
     ids=["50 Hz", "100 Hz", "long lag", "no wheel states", "clock ahead", "clock of odometry ahead"],
 )
