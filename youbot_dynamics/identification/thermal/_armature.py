@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector, array
+from youbot_dynamics.arrays import Vector, array, rms
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.least_squares import (
     NORMAL,
@@ -63,6 +63,8 @@ _TOO_SLOW = Reason(
     Kind.TOO_LITTLE_DATA,
     "the readings are too slow for the motion: the speed between them is unknown; needed: a higher rate",
 )
+_NO_SIGN = 0.05  # share of the usual current below which its sign may be that of noise: of a motor at rest
+_LEAST_APART = 0.1  # share of a voltage beside R i + K w that these do not explain, to be found
 _BRUSHES = "{volts:.2g} V of the voltage have the sign of the current, whatever its size, as of brushes or a bridge"
 _ZERO_ERROR = "the voltage has a zero error of {volts:.2g} V"
 
@@ -158,7 +160,11 @@ def _rivals(rows: Rows, unknowns: Sequence[Unknown], values: Vector, speed_error
     names, shared = [unknown.name for unknown in unknowns], np.hypot(np.hypot(*errors.T), gain_errors).tolist()
     rivals = [Rival(None, dict(zip(names, shared, strict=True)))]
     try:
-        for column, cause in ((np.sign(table[:, 0]), _BRUSHES), (np.ones(len(table)), _ZERO_ERROR)):
+        signs = np.tanh(table[:, 0] / max(_NO_SIGN * rms(table[:, 0]), 1e-300))
+        for column, cause in ((signs, _BRUSHES), (np.ones(len(table)), _ZERO_ERROR)):
+            apart = column - table @ np.linalg.lstsq(table, column, rcond=None)[0]
+            if rms(apart) < _LEAST_APART * rms(column):  # currents of one size: their noise would tell the two apart
+                continue
             more = Rows(time, np.column_stack([table, column]), voltage, block=rows.block)
             wider = least_squares([more], [*unknowns, Unknown("voltage", "V")])
             if strength(wider, ["voltage"]) > SIGNIFICANT:

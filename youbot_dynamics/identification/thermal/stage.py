@@ -14,7 +14,7 @@ from youbot_dynamics.arrays import Vector, usual_step
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.arm_friction import EffortScale, recorded_effort_scale
 from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table, joint_words
-from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Unknown, judge
+from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Kind, Unknown, judge
 from youbot_dynamics.identification.reading import Opened, motor_readings
 from youbot_dynamics.identification.signals import NO_EFFORT, recorded_arm
 from youbot_dynamics.identification.stages import Taken
@@ -260,14 +260,13 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         winding = armature.resistance
         resistance = (winding.value * at_ambient, winding.standard_error * at_ambient) if winding.identified else None
         runs = [part.run(k) for part in cold]
-        if unmeasured and winding.identified and armature.constant.identified:
-            resistance_runs, resistance = _runs_from_resistance(
-                cold, k, armature.constant.value, coefficient / at_ambient
-            )
-            runs = runs if warm else resistance_runs
-            winding = _at_reference(
-                winding, resistance, at_ambient, 0.0 if math.isfinite(ambient) else coefficient * _AIR_RANGE
-            )
+        if unmeasured and winding.identified:
+            back_emf, resistance = _back_emf(armature.constant), None
+            if back_emf is not None:
+                resistance_runs, resistance = _runs_from_resistance(cold, k, back_emf, coefficient / at_ambient)
+                runs = runs if warm else resistance_runs
+            air_error = 0.0 if math.isfinite(ambient) else coefficient * _AIR_RANGE
+            winding = _at_reference(winding, resistance, at_ambient, air_error)
             armature = replace(armature, resistance=winding)
         rows, explained = 0 if armature.fit is None else armature.fit.rows, {"explained": armature.explained}
         constant = replace(armature.constant, name="torque_constant", unit="N m/A")  # the same as V s/rad
@@ -339,6 +338,13 @@ def _armature(parts: Sequence[MotorSignals], k: int, robot: Robot) -> Armature:
         return identify_armature([], None, [], [])
     time, voltage, current, speed, error = np.concatenate(rows).T
     return identify_armature(time, voltage, current, speed, mean=0.5 * MEAN, speed_error=error)
+
+
+def _back_emf(constant: Estimate) -> float | None:
+    """K [V s/rad] by which a voltage is corrected: any for a motor that never turned, None if it is unknown."""
+    if constant.identified:
+        return constant.value
+    return 0.0 if constant.reason is not None and constant.reason.kind is Kind.NOT_EXCITED else None
 
 
 def _runs_from_resistance(
