@@ -107,16 +107,16 @@ def bend(path: Vector, steepness: float, share: Vector) -> None:
 
 
 def near_reversals(
-    recordings: Sequence[ArmSignals], found: ArmFriction, joint: int, longer: float = 1.0
+    recordings: Sequence[ArmSignals], found: ArmFriction, joint: int, longer: float = 1.0, later: float = 0.0
 ) -> Reversals | None:
     """Readings near the reversals of joint number `joint` in `found.rows`; None without reversals.
 
     Angles are averaged `longer` by this factor than their noise demands.
 
     Identified weight, inertia and viscous friction of the arm are subtracted, and the efforts are taken back by their
-    identified delay: late efforts make a bristle look softer, or stiffer.
+    identified delay, and by what they may be `later` [s]: late efforts make a bristle look softer, or stiffer.
     """
-    delay = float(found.reading_values[-1]) if found.readings else 0.0
+    delay = later + (float(found.reading_values[-1]) if found.readings else 0.0)
     column = found.rows[joint].joint
     nominal = found.model.tree
     tree = None if nominal is None else with_inertial_parameters(nominal, found.parameters)
@@ -266,6 +266,11 @@ _NOISY = Reason(
     "the angles are too noisy for a bend of the bristles of this size; needed: finer angles, a higher rate of "
     "readings, or quicker reversals",
 )
+_LATE = Reason(
+    Kind.OTHER_EXPLANATION,
+    "the efforts may be late, which turns the torque round later after a reversal: remove their filter, or check the "
+    "stamps",
+)
 _REPETITIONS, _NOISY_RANGE = 3, 6.0  # with more noise; factor of the steepness searched in each
 _LONGER = 2.0  # factor of the averaging time that tells whether noise relaxes the bristles of a joint at rest
 _SIGMA0, _SIGMA1 = Unknown("sigma0", "N m/rad", low=0.0), Unknown("sigma1", "N m s/rad", low=0.0)
@@ -310,8 +315,11 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
     else:
         reason = _UP_TO_COULOMB
         try:
-            noisy = _noise_rival(recordings, found, fitted[0], reversals, steepness)
-            bristles = _linearised(reversals, steepness, transition_readings, noisy)
+            rivals = [
+                _noise_rival(recordings, found, fitted[0], reversals, steepness),
+                _late_rival(recordings, found, fitted[0], reversals, steepness),
+            ]
+            bristles = _linearised(reversals, steepness, transition_readings, rivals)
             if found[joint]["coulomb"].identified:
                 return bristles
         except IdentificationError:
@@ -376,7 +384,23 @@ def _noise_rival(
     return Rival(_NOISY, {_SIGMA0.name: change, _SIGMA1.name: rms(found1 - damping)})
 
 
-def _linearised(reversals: Reversals, steepness: float, transition_readings: float, noisy: Rival) -> Bristles:
+def _late_rival(
+    recordings: Sequence[ArmSignals], found: ArmFriction, joint: int, reversals: Reversals, steepness: float
+) -> Rival:
+    """Efforts of this joint that are late by as much as sliding shows or leaves open."""
+    own = found[found.rows[joint].name].late + found.late
+    prompt = near_reversals(recordings, found, joint, later=own)
+    if own == 0.0 or prompt is None:
+        return Rival(_LATE, {})
+    steeper, _ = _best_steepness(prompt, steepness / _NOISY_RANGE, steepness * _NOISY_RANGE)
+    change = _solve(prompt.columns(steeper), prompt.torque) * [steeper, 1.0]
+    change -= _solve(reversals.columns(steepness), reversals.torque) * [steepness, 1.0]
+    return Rival(_LATE, dict(zip((_SIGMA0.name, _SIGMA1.name), change.tolist(), strict=True)))
+
+
+def _linearised(
+    reversals: Reversals, steepness: float, transition_readings: float, rivals: Sequence[Rival]
+) -> Bristles:
     """Estimates from the linearised fit about the solution."""
     table, step = reversals.columns(steepness), 1e-3
     values = _solve(table, reversals.torque)
@@ -402,7 +426,7 @@ def _linearised(reversals: Reversals, steepness: float, transition_readings: flo
             f"{_SLOWEST_RATE:.0f} Hz is needed"
         )
         damping = undetermined(_SIGMA1, Reason(Kind.TOO_LITTLE_DATA, slow))
-    stiffness, damping = widened((stiffness, damping), (_SIGMA0, _SIGMA1), [noisy], fit.half_width(1.0))
+    stiffness, damping = widened((stiffness, damping), (_SIGMA0, _SIGMA1), rivals, fit.half_width(1.0))
     return Bristles(stiffness, damping, reversals.count)
 
 

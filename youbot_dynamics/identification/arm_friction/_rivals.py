@@ -226,7 +226,8 @@ def _with_shape_errors(found: ArmFriction) -> ArmFriction:
         single = [_drift_rival(joint, other, part) for part, other in drifts.items()]
         single += [_direction_rival(joint, row, by_direction), _offset_rival(joint)]
         rivals += [rival for rival in single if rival.strength > SIGNIFICANT]
-        joints[row.joint] = joint.with_rivals(found.fit, rivals)
+        own_delay = np.nan_to_num(delay + math.copysign(late[term].standard_error, delay))
+        joints[row.joint] = replace(joint.with_rivals(found.fit, rivals), late=float(own_delay))
     inertial = found.inertial
     if strength(by_direction, [further_term(row.name) for row in rows]) > SIGNIFICANT:
         values, reason = (
