@@ -988,6 +988,19 @@ def test_noise_in_the_rests_of_a_joint_makes_no_bristle_softer():
         assert noise > 0.0 or sigma0.interval[0] < true < sigma0.interval[1]
 
 
+@pytest.mark.parametrize("late", [0.005, 0.015])
+def test_late_efforts_make_no_bristle_softer(late):
+    """They were ticked at two thirds and a third of the truth, while the viscous friction was refused for the delay."""
+    model = ArmFrictionModel(("joint",), weighed=False)
+    for seed in range(3):
+        signals, true = noisy_bristles(1e-5, seed)
+        delayed = np.interp(signals.time - late, signals.time, signals.torque[:, 0])[:, None]
+        signals = dataclasses.replace(signals, torque=delayed)
+        sigma0 = fit_bristles([signals], identify_arm_friction([signals], model), "joint").sigma0
+        assert sigma0.value < 0.9 * true, "late efforts do make it look softer"
+        assert sigma0.interval[0] < true < sigma0.interval[1], sigma0
+
+
 def test_noise_of_the_angles_makes_no_bristle_softer():
     model, deviations = ArmFrictionModel(("joint",), weighed=False), []
     for seed in range(6):

@@ -76,7 +76,7 @@ class JointFit:
     # Total friction at three of these speeds, "joint_total_at_0.25"; may be identified when its parts are not
     totals: tuple[Estimate, ...] = ()
     total_speeds: tuple[float, ...] = ()  # [rad/s]
-    late: float = 0.0  # delay of its efforts beyond that of all, and its standard error, as the torques tell [s]
+    late: Reason | None = None  # why its efforts are taken to be later than those of the others, None if they are not
 
     def __getitem__(self, name: str) -> Estimate:
         """Estimate by its name without that of the joint: "coulomb", "viscous", "stribeck", "offset"."""

@@ -10,7 +10,7 @@ Source: systems 9, 10.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,16 +107,16 @@ def bend(path: Vector, steepness: float, share: Vector) -> None:
 
 
 def near_reversals(
-    recordings: Sequence[ArmSignals], found: ArmFriction, joint: int, longer: float = 1.0, later: float = 0.0
+    recordings: Sequence[ArmSignals], found: ArmFriction, joint: int, longer: float = 1.0
 ) -> Reversals | None:
     """Readings near the reversals of joint number `joint` in `found.rows`; None without reversals.
 
     Angles are averaged `longer` by this factor than their noise demands.
 
     Identified weight, inertia and viscous friction of the arm are subtracted, and the efforts are taken back by their
-    identified delay, and by what they may be `later` [s]: late efforts make a bristle look softer, or stiffer.
+    identified delay: late efforts make a bristle look softer, or stiffer.
     """
-    delay = later + (float(found.reading_values[-1]) if found.readings else 0.0)
+    delay = float(found.reading_values[-1]) if found.readings else 0.0
     column = found.rows[joint].joint
     nominal = found.model.tree
     tree = None if nominal is None else with_inertial_parameters(nominal, found.parameters)
@@ -312,12 +312,14 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
     elif steepness < _FLATTEST * _BOUND_MARGIN:
         soft = f"sigma0 is below {_FLATTEST:g} times the Coulomb torque per radian, the lower bound of the search"
         reason = Reason(Kind.AT_BOUND, soft)
+    elif late := found[joint].late:
+        reason = late
     else:
         reason = _UP_TO_COULOMB
         try:
             rivals = [
                 _noise_rival(recordings, found, fitted[0], reversals, steepness),
-                _late_rival(recordings, found, fitted[0], reversals, steepness),
+                _late_rival(reversals, steepness),
             ]
             bristles = _linearised(reversals, steepness, transition_readings, rivals)
             if found[joint]["coulomb"].identified:
@@ -333,12 +335,19 @@ def _solve(table: Vector, torque: Vector) -> Vector:
     return np.asarray(nnls(table, torque)[0], dtype=np.float64)
 
 
-def _best_steepness(reversals: Reversals, low: float, high: float) -> tuple[float, bool]:
+def _solve_late(table: Vector, torque: Vector) -> Vector:
+    """The same for torques that may be late, which look like a negative sigma1."""
+    return np.asarray(np.linalg.lstsq(table, torque, rcond=None)[0])
+
+
+def _best_steepness(
+    reversals: Reversals, low: float, high: float, solve: Callable[[Vector, Vector], Vector] = _solve
+) -> tuple[float, bool]:
     """Steepness of least misfit between two [1/rad], and whether it is at the upper one."""
 
     def misfit(log: float) -> float:
         table = reversals.columns(math.exp(log))
-        residual = reversals.torque - table @ _solve(table, reversals.torque)
+        residual = reversals.torque - table @ solve(table, reversals.torque)
         return float(residual @ residual)
 
     grid = np.linspace(math.log(low), math.log(high), 2 + round(_GRID * math.log(high / low)))
@@ -384,18 +393,12 @@ def _noise_rival(
     return Rival(_NOISY, {_SIGMA0.name: change, _SIGMA1.name: rms(found1 - damping)})
 
 
-def _late_rival(
-    recordings: Sequence[ArmSignals], found: ArmFriction, joint: int, reversals: Reversals, steepness: float
-) -> Rival:
-    """Efforts of this joint that are late by as much as sliding shows or leaves open."""
-    own = found[found.rows[joint].name].late + found.late
-    prompt = near_reversals(recordings, found, joint, later=own)
-    if own == 0.0 or prompt is None:
-        return Rival(_LATE, {})
-    steeper, _ = _best_steepness(prompt, steepness / _NOISY_RANGE, steepness * _NOISY_RANGE)
-    change = _solve(prompt.columns(steeper), prompt.torque) * [steeper, 1.0]
-    change -= _solve(reversals.columns(steepness), reversals.torque) * [steepness, 1.0]
-    return Rival(_LATE, dict(zip((_SIGMA0.name, _SIGMA1.name), change.tolist(), strict=True)))
+def _late_rival(reversals: Reversals, steepness: float) -> Rival:
+    """Efforts that are late: with x_b the bend, sigma0 x_b(t - d) = sigma0 x_b - d sigma0 x_b', a negative damping."""
+    late, _ = _best_steepness(reversals, steepness / _NOISY_RANGE, steepness * _NOISY_RANGE, _solve_late)
+    values = _solve_late(reversals.columns(late), reversals.torque) * [late, 1.0]
+    values -= _solve(reversals.columns(steepness), reversals.torque) * [steepness, 1.0]
+    return Rival(_LATE, dict(zip((_SIGMA0.name, _SIGMA1.name), values.tolist(), strict=True)))
 
 
 def _linearised(

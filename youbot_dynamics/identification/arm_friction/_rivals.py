@@ -221,13 +221,13 @@ def _with_shape_errors(found: ArmFriction) -> ArmFriction:
         term = further_term(joint.name)
         delay = values_of(late)[term] - common
         if not found.late and abs(delay) > max(_ALIKE, SIGNIFICANT * late[term].standard_error):
-            rivals.append(_late_rival(joint, row, late, delay))
+            rivals.append(_late_rival(joint, row, late, delay, len(rows)))
+            joint = replace(joint, late=rivals[-1].reason)
         rivals += admitted([_power_rival(joint, row, other, power) for power, other in powers.items()])
         single = [_drift_rival(joint, other, part) for part, other in drifts.items()]
         single += [_direction_rival(joint, row, by_direction), _offset_rival(joint)]
         rivals += [rival for rival in single if rival.strength > SIGNIFICANT]
-        own_delay = np.nan_to_num(delay + math.copysign(late[term].standard_error, delay))
-        joints[row.joint] = replace(joint.with_rivals(found.fit, rivals), late=float(own_delay))
+        joints[row.joint] = joint.with_rivals(found.fit, rivals)
     inertial = found.inertial
     if strength(by_direction, [further_term(row.name) for row in rows]) > SIGNIFICANT:
         values, reason = (
@@ -338,12 +338,13 @@ def _offset_rival(joint: JointFit) -> Rival:
     return Rival(reason, changes, abs(offset.value) / offset.standard_error if offset.identified else 0.0)
 
 
-def _late_rival(joint: JointFit, row: JointRows, other: Fit, delay: float) -> Rival:
-    """Efforts of the joint with a delay [s] of their own."""
+def _late_rival(joint: JointFit, row: JointRows, other: Fit, delay: float, joints: int) -> Rival:
+    """Efforts of the joint with a delay [s] of their own, of so many joints."""
+    later, than = "later" if delay > 0.0 else "earlier", "those of the others" if joints > 1 else "the motion"
     reason = Reason(
         Kind.OTHER_EXPLANATION,
-        f"the efforts of this joint are some {1e3 * delay:.0f} ms {'later' if delay > 0.0 else 'earlier'} than those "
-        "of the others: remove their filter, or check the stamps",
+        f"the efforts of this joint seem to be some {abs(1e3 * delay):.0f} ms {later} than {than}: remove their "
+        "filter, or check the stamps; friction that grows with load looks alike",
     )
     return Rival(reason, joint.changes_to(bounded_values(other), row))
 
