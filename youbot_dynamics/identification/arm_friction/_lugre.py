@@ -312,8 +312,6 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
     elif steepness < _FLATTEST * _BOUND_MARGIN:
         soft = f"sigma0 is below {_FLATTEST:g} times the Coulomb torque per radian, the lower bound of the search"
         reason = Reason(Kind.AT_BOUND, soft)
-    elif late := found[joint].late:
-        reason = late
     else:
         reason = _UP_TO_COULOMB
         try:
@@ -323,7 +321,9 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
             ]
             bristles = _linearised(reversals, steepness, transition_readings, rivals)
             if found[joint]["coulomb"].identified:
-                return bristles
+                late, parts = found[joint].late, (bristles.sigma0, bristles.sigma1)
+                stiffness, damping = parts if late is None else (one.refused_if_identified(late) for one in parts)
+                return replace(bristles, sigma0=stiffness, sigma1=damping)
         except IdentificationError:
             few = f"{reversals.count} reversals are too few for an interval"
             reason = Reason(Kind.TOO_LITTLE_DATA, f"{few}; their fit gives {steepness * coulomb:.3g} N m/rad")
