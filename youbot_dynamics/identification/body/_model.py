@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import hypot, sqrt
 
 import numpy as np
@@ -222,13 +222,19 @@ def compared(fit: Fit, commands: Iterable[HeldCommand]) -> tuple[Vector, Vector,
     which no scatter shows: it is added. Friction reduces speed: a term that adds speed is omitted, since it
     would look like a limit.
     """
-    readings = fit.readings
-    residuals = []
-    for command in commands:
-        friction = HeldCommand(command.times, np.sign(command.values), 0.0)  # speed lost to friction
-        responses = fit.responses(command)
-        factors, path = fit.solved([*responses, fit.path(friction)])
-        residuals.append(path if factors[-1] < 0.0 else fit.solved(responses)[1])  # friction does not add speed
+    return excess_of(fit.readings, [left_by(fit, command) for command in commands])
+
+
+def left_by(fit: Fit, command: HeldCommand) -> Vector:
+    """Residual path (m,) of a command in the response of a fit, less what friction takes from its speed."""
+    friction = HeldCommand(command.times, np.sign(command.values), 0.0)
+    responses = fit.responses(command)
+    factors, path = fit.solved([*responses, fit.path(friction)])
+    return path if factors[-1] < 0.0 else fit.solved(responses)[1]  # friction does not add speed
+
+
+def excess_of(readings: Readings, residuals: Sequence[Vector]) -> tuple[Vector, Vector, float]:
+    """The same as `compared`, of residual paths (m,)."""
     means = [readings.means(path) for path in residuals]
     squares = np.array([float(mean @ mean) for mean in means])
     best = int(np.argmin(squares))

@@ -127,9 +127,9 @@ def estimate_delay(
 
     With `model="fopdt"`, dead time and first-order lag are also estimated separately (`fit_fopdt`), if the data allow
     it. Their sum and its interval then replace the shift: that is shorter where the command changes within a lag, by
-    some per mille of the delay for positions, and by 0.3 lags for speeds and a step. Where they are not distinguished, the
-    interval of the shift reaches the sum that one lag would have. A constant offset between the
-    clocks of command and motion adds to the dead time; data that travel in one direction cannot separate the two.
+    some per mille of the delay for positions, and by 0.3 lags for speeds and a step. Where they are not distinguished,
+    the interval of the shift reaches the sum that one lag would have. A constant offset between the clocks of command
+    and motion adds to the dead time; data that travel in one direction cannot separate the two.
 
     Args:
         command_time: (n,) when each command was sent [s], increasing.
