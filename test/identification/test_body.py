@@ -278,13 +278,26 @@ def limits_of(plant: Plant, command: np.ndarray, asked: np.ndarray | None = None
     return identify_axis("x", "m/s", sent, command if asked is None else asked, stamps, speeds)
 
 
-@pytest.mark.parametrize(("steepest", "command"), [(0.8, steps(2, 0.4)), (2.0, steps(3, 0.4)), (0.5, ramps(2)[:, 0])])
+ONE_SIZE = np.tile(np.concatenate([np.full(50, 0.4), np.zeros(12), np.full(50, -0.4), np.zeros(30)]), 9)  # for 64 s
+
+
+@pytest.mark.parametrize(
+    ("steepest", "command"),
+    [(0.8, steps(2, 0.4)), (2.0, steps(3, 0.4)), (0.5, ramps(2)[:, 0]), (0.5, ONE_SIZE)],
+)
 def test_the_largest_acceleration_is_found_where_the_drive_asks_for_more(steepest, command):
     found = limits_of(Plant(acceleration=steepest), command)
     assert found["acceleration"].identified and holds(found["acceleration"], steepest)
     assert found["acceleration"].value == pytest.approx(steepest, rel=0.15)
     assert not found["speed"].identified and found["gain"].value == pytest.approx(1.0, abs=0.01)
     assert "the commands exceeded" in found["effective"].verdict
+
+
+@pytest.mark.parametrize("steepest", [0.6, 0.7, 0.9])
+def test_a_limit_that_a_lag_imitates_is_not_said_to_be_larger(steepest):
+    """It was said to be at least 1.48 m/s2, by jumps of one size."""
+    found = limits_of(Plant(acceleration=steepest), ONE_SIZE)["acceleration"]
+    assert found.interval[0] <= steepest <= found.interval[1]
 
 
 @pytest.mark.parametrize("fastest", [0.2, 0.3])

@@ -53,8 +53,8 @@ def limits_of(fit: Fit, quantum: float, unit: str) -> tuple[Fit, list[Estimate],
     def acceleration_limit() -> tuple[Estimate, tuple[float, ...]]:
         limits = _largest_acceleration(sent) * _LIMITS
         commands = [_clipped(_ramped(sent, limit), fastest) for limit in limits[:-1].tolist()]
-        base = _with_own_lag(fit, commands[_FIRST])
-        return _limit(base, Unknown("acceleration", f"{unit}2", low=0.0), limits, [*commands, fit.command])
+        base, least = _with_own_lag(fit, commands)
+        return _limit(base, Unknown("acceleration", f"{unit}2", low=0.0), limits, [*commands, fit.command], least=least)
 
     acceleration, acceleration_rivals = acceleration_limit()
     fit = fitted(acceleration) if acceleration.identified else fit
@@ -78,14 +78,18 @@ def limits_of(fit: Fit, quantum: float, unit: str) -> tuple[Fit, list[Estimate],
     )
 
 
-def _with_own_lag(fit: Fit, limited: Sequence[HeldCommand]) -> Fit:
-    """The fit, or that of one of the limited commands if with its own lag it surely leaves less."""
+def _with_own_lag(fit: Fit, limited: Sequence[HeldCommand]) -> tuple[Fit, int]:
+    """The fit, or that of one of the limited commands (n,) if with its own lag it surely leaves less.
+
+    Also the number of the smallest limit that with its own lag is not excluded, n if all are.
+    """
     late = max(0.5 * fit.delay, _SHORT_LAG)
-    others = [Fit(command, fit.readings, (late, _SHORT_LAG)) for command in limited]
-    squares, excess, _ = excess_of(fit.readings, [left_by(one, one.command) for one in (*others, fit)])
+    others = [Fit(command, fit.readings, (late, _SHORT_LAG)) for command in limited[_FIRST]]
+    squares, excess, freedom = excess_of(fit.readings, [left_by(one, one.command) for one in (*others, fit)])
     best = int(np.argmin(squares))
     better = excess[-1] >= _LEAST_IMPROVEMENT and squares[best] <= _MOST_UNEXPLAINED * squares[-1]
-    return others[best] if better else fit
+    numbers = (*range(len(limited))[_FIRST], len(limited))
+    return others[best] if better else fit, numbers[int(np.flatnonzero(excess <= student(freedom))[0])]
 
 
 def _proportional(first: HeldCommand, second: HeldCommand) -> bool:
@@ -97,14 +101,19 @@ def _proportional(first: HeldCommand, second: HeldCommand) -> bool:
 
 
 def _limit(
-    fit: Fit, unknown: Unknown, limits: Vector, commands: Sequence[HeldCommand], rounding: float = 0.0
+    fit: Fit,
+    unknown: Unknown,
+    limits: Vector,
+    commands: Sequence[HeldCommand],
+    rounding: float = 0.0,
+    least: int | None = None,
 ) -> tuple[Estimate, tuple[float, ...]]:
     """Largest commanded value that the axis reaches, and other limits that the data do not exclude, see `_limits`.
 
     It is one of the limits (n,), the last of which is the largest command. `commands` are those with each of the
     limits. They are compared in the response that was fitted without a limit. If another limit is best there, they are
     also compared in the response fitted with it, since delay and lag depend on the limit. `rounding` is the difference
-    between two limits that rounded readings may make.
+    between two limits that rounded readings may make; the limit with the number `least` is not excluded either.
     """
     squares, excess, freedom = compared(fit, commands)
     admissible, best = np.flatnonzero(excess <= student(freedom)), int(np.argmin(squares))
@@ -118,7 +127,7 @@ def _limit(
     kind, why = Kind.NOT_EXCITED, f"the commands never exceeded the largest {unknown.name} of the axis"
     if excess[-1] > student(freedom):
         kind, why = Kind.CONFUSED, "a limit fits better, but not significantly"
-    rivals = {int(admissible[0]), best}
+    rivals = {int(admissible[0]), best} | ({least} if least is not None else set())
     if best < len(limits) - 1:
         _, excess, freedom = compared(Fit(commands[best], fit.readings, (fit.delay, fit.lag)), commands)
         rivals.add(int(np.flatnonzero(excess <= student(freedom))[0]))

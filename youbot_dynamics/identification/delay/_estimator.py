@@ -62,6 +62,7 @@ _LAGS = (0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # that quick motion may have [s
 _MUCH_WIDER = 2.0  # ratio of errors above which slow motion only spoils
 # A second minimum of the misfit nearly as low as the best one: the motion is periodic (delay + period).
 _RIVAL_MISFIT = 1.1
+_RISE = 1.5  # ratio of the misfit between two minima to the lower one that makes them two
 # Improvement of the fit with the opposite sign above which the signs are reported as wrong.
 OPPOSITE_MISFIT = 0.5
 # Share of the motion that the shifted command must explain; below it, something else or nothing moved the axis.
@@ -308,9 +309,8 @@ def _best_shift(channel: Channel) -> _Shift | None:
     total = float(centred @ centred)
     grid = np.arange(-LEAD, longest + _GRID / 2.0, _GRID)
     explained = np.array([channel.explained(centred, shift) for shift in grid.tolist()])
-    minima = _local_minima(
-        lambda shift: total - max(0.0, channel.explained(centred, shift)), grid, total - np.maximum(explained, 0.0)
-    )
+    misfits = total - np.maximum(explained, 0.0)
+    minima = _local_minima(lambda shift: total - max(0.0, channel.explained(centred, shift)), grid, misfits)
     value, misfit = min(minima, key=lambda minimum: minimum[1])
     model = channel.quick(command.motion(time - value))
     power = float(np.sum(model**2))
@@ -327,7 +327,7 @@ def _best_shift(channel: Channel) -> _Shift | None:
         reason = NO_INFORMATION
     elif total + min(0.0, float(np.min(explained))) < OPPOSITE_MISFIT * misfit:
         reason = OPPOSITE
-    elif other := _not_shown(channel, centred, minima):
+    elif other := _not_shown(channel, centred, minima, (grid, misfits)):
         reason = other
     elif value + student(freedom) * error < 0.0:
         reason = leading(f"{-1e3 * value:.3g} ms")
@@ -375,8 +375,14 @@ def _apart(one: _Shift, other: _Shift) -> bool:
     return bool(abs(one.value - other.value) > SIGNIFICANT * np.hypot(one.error, other.error))
 
 
-def _not_shown(channel: Channel, centred: Vector, minima: Sequence[tuple[float, float]]) -> Reason | None:
-    """Why the motion (m,), `centred`, does not show a delay; None if it does. `minima` are of `_local_minima`."""
+def _not_shown(
+    channel: Channel, centred: Vector, minima: Sequence[tuple[float, float]], searched: tuple[Vector, Vector]
+) -> Reason | None:
+    """Why the motion (m,), `centred`, does not show a delay; None if it does.
+
+    `minima` are of `_local_minima`; the misfit was `searched` at shifts (g,), (g,). Minima without a rise between them
+    are one, rough at its bottom, as of an axis with a largest speed or acceleration: only others mean a period.
+    """
     total = float(centred @ centred)
     value, misfit = min(minima, key=lambda minimum: minimum[1])
     if stop := _stop_after(channel, centred, _STOPS * misfit):
@@ -384,8 +390,14 @@ def _not_shown(channel: Channel, centred: Vector, minima: Sequence[tuple[float, 
     if misfit > (1.0 - LEAST_EXPLAINED) * total:
         share = f"the command explains only {1.0 - misfit / total:.0%} of the motion; {LEAST_EXPLAINED:.0%} is needed"
         return Reason(Kind.UNEXPLAINED, f"{share}: the axis was hardly driven, or something else moved it")
-    rivals = [other for shift, other in minima if abs(shift - value) > 2.0 * _GRID]
-    return PERIODIC if any(rival <= _RIVAL_MISFIT * misfit for rival in rivals) else None
+    grid, misfits = searched
+
+    def apart(shift: float) -> bool:
+        between = misfits[(grid > min(shift, value)) & (grid < max(shift, value))]
+        return bool(np.max(between, initial=0.0) > _RISE * misfit)
+
+    rivals = [shift for shift, other in minima if other <= _RIVAL_MISFIT * misfit and abs(shift - value) > 2.0 * _GRID]
+    return PERIODIC if any(map(apart, rivals)) else None
 
 
 def negligible_delay(stamps: Vector) -> float:

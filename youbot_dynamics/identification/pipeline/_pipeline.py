@@ -35,6 +35,7 @@ from youbot_dynamics.simulation.youbot import BaseOnly
 
 _MOST_LISTED = 4  # problems of the data listed in a refusal
 _MOST_PATHS = 12  # recordings whose paths are drawn; those of a fleet would fill the report
+_LIMIT = "acceleration_{axis}"  # of an axis, by the stage body
 _TIME_OFFSETS = ("time_offset", "time_offset_{recording}")  # of the poses ahead of the wheels
 _LATE = 5e-3  # [s] by which wheel stamps are later than those of poses before it is said
 
@@ -143,6 +144,7 @@ def identify(
             outcome = _with_errors_of_scales(outcome, stages)
             repeated |= _add(stages, outcome)
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
+    stages = _without_what_limits_hide(stages)
     _check_found(only, stages, lacking, extracted)
     missing = {name: str(problem) for name, problem in lacking.items()}
     missing |= {stage.stage: stage.missing for stage in stages if stage.missing}
@@ -227,6 +229,38 @@ def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:
     unknown = tuple(finding for finding in outcome.findings if finding.name not in taken)
     stages.append(replace(outcome, findings=unknown))
     return repeated | ({outcome.stage} if len(unknown) < len(outcome.findings) else set())
+
+
+def _without_what_limits_hide(stages: Sequence[StageResult]) -> list[StageResult]:
+    """The stages without delays of axes whose commands exceeded a largest acceleration, and without the response.
+
+    How fast such an axis follows smaller changes is unknown: its delay grows with the size of the jumps.
+    """
+    limits = {
+        finding.row.of["axis"]: finding.estimate
+        for stage in stages
+        for finding in stage.findings
+        if finding.row.key == _LIMIT and finding.identified
+    }
+    reasons = {
+        axis: Reason(
+            Kind.OTHER_EXPLANATION,
+            f"the commands exceeded {limit.value:.3g} {limit.unit}, the largest acceleration of the axis, which hides "
+            "its delay; drive with smaller accelerations",
+        )
+        for axis, limit in limits.items()
+    }
+
+    def judged(stage: StageResult, finding: Finding) -> Finding:
+        axis = finding.row.of.get("axis", "")
+        reason = reasons.get(axis) if stage.stage == "delay" else None
+        if stage.stage == "response" and reasons:
+            reason = next(iter(reasons.values()))
+        if reason is None or not (finding.identified or finding.usable):
+            return finding
+        return finding.refused(reason)
+
+    return [replace(stage, findings=tuple(judged(stage, finding) for finding in stage.findings)) for stage in stages]
 
 
 def _late_stamps(stages: Sequence[StageResult]) -> tuple[str, ...]:
