@@ -266,8 +266,8 @@ _MOST_WARNINGS, _FEW_WARNINGS, _INDENT = 3, 2, 2  # warnings; those of two lines
 def told(result: Result, width: int, result_file: str = "", robot: str = "", verbose: bool = False) -> list[str]:
     """Return lines of text: warnings, what was found, what was not, for what it is enough, and the next step.
 
-    A warning is one line, and two if there are few. Of more than twelve lines, reasons are told in a few words, and
-    then the numbers of the last stages are only counted.
+    A warning is one line, and two if there are few. Of more than twelve lines, reasons are told in a few words, then
+    counted but for the first, then numbers stand side by side, and then those of the last stages are only counted.
 
     Args:
         result: what was found.
@@ -318,6 +318,15 @@ def _lines(said: Answer, wrap: Callable[[str], list[str]], width: int, most: int
 
     if len(lines()) > most:
         missed = [wrap(f"not identified: {one.names} ({one.why})") for one in said.briefly]
+    reasons = missed
+    for kept in range(len(reasons) - 2, 0, -1):
+        if len(lines()) > most:
+            others = f"not identified: more values, for {len(reasons) - kept} other reasons (which: {more})"
+            missed = [*reasons[:kept], wrap(others)]
+    for k in range(len(blocks) - 1, 0, -1):
+        if len(lines()) > most and not said.blocks[k].heading:
+            beside = (" ".join([line.name, *(cell.text for cell in line.cells)]) for line in said.blocks[k].lines)
+            blocks[k] = min(wrap("; ".join(beside)), blocks[k], key=len)
     for k in range(len(blocks) - 1, 0, -1):
         if len(lines()) > most and len(blocks[k]) > 1:
             count = sum(len(line.cells) for line in said.blocks[k].lines)
@@ -325,11 +334,6 @@ def _lines(said: Answer, wrap: Callable[[str], list[str]], width: int, most: int
     longest = max(blocks, key=len, default=[])
     if 0 < (excess := len(lines()) - most) < len(longest) - 2:
         longest[-excess - 1 :] = [f"and {excess + 1} more (which: {more})"]
-    reasons = missed
-    for kept in range(len(reasons) - 2, 0, -1):
-        if len(lines()) > most:
-            others = f"not identified: more values, for {len(reasons) - kept} other reasons (which: {more})"
-            missed = [*reasons[:kept], wrap(others)]
     return lines()
 
 

@@ -363,8 +363,8 @@ def _with_lag(channel: Channel, shift: float) -> float:
         return -channel.explained(centred, dead_time, command)
 
     found = [(misfit(shift, channel.command), shift)]
-    for lag in _LAGS:
-        bounds = (shift - 2.0 * lag, shift)
+    for lag in (lag for lag in _LAGS if lag < shift):  # a dead time is not negative
+        bounds = (max(0.0, shift - 2.0 * lag), shift)
         best = minimize_scalar(misfit, bounds=bounds, args=(LaggedCommand(channel.command, lag),), method="bounded")
         found.append((float(best.fun), float(best.x) + lag))
     return min(found)[1]
