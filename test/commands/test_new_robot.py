@@ -323,6 +323,8 @@ def test_a_urdf_gives_sizes_masses_and_the_arm(tmp_path: Path) -> None:
 def test_a_joint_that_steers_is_no_wheel_and_the_docs_have_its_file(tmp_path: Path, capsys) -> None:
     urdf, text = tmp_path / "tricycle.urdf", (ROOT / "urdf" / "youbot.urdf").read_text(encoding="utf-8")
     urdf.write_text(text.replace("wheel_joint_fr", "steering_joint"), encoding="utf-8")
+    told = error(capsys, "--urdf", urdf, "--out", tmp_path / "mine.yaml")
+    assert "for a steered wheel docs/new_robot.md has a file of six lines" in told
     told = error(capsys, "--urdf", urdf, "--wheels", "wheel_joint_fl,steering_joint", "--out", tmp_path / "mine.yaml")
     assert "got steering_joint; expected wheels that do not steer" in told
 

@@ -167,8 +167,8 @@ def _asked(given: argparse.Namespace, option: str, what: str, parse: Callable[[s
         except (InputError, ParameterError) as problem:
             announce(f"not understood: {problem}")
     name = f"--{option.replace('_', '-')}"
-    remedy = "give it, and --wheels, --wheel-radius, --wheelbase and --track if they are missing too, or answer the "
-    raise ParameterError(name, got="nothing", expected=what, remedy=f"{remedy}questions")
+    remedy = f"answer the questions in a terminal, or give {name} and what is asked next: --wheel-radius, --wheelbase, "
+    raise ParameterError(name, got="nothing", expected=what, remedy=f"{remedy}--track")
 
 
 def _wheels(
@@ -181,6 +181,8 @@ def _wheels(
     names = ", ".join(f"{one.name} ({one.side})" if one.side else one.name for one in likely)
     what = "joints of the wheels front left, front right, rear left, rear right, or of one left and one right without "
     what += f"rollers: {names or ', '.join(known) + '; for an arm give --urdf'}"
+    if any("steer" in name.lower() for name in known):
+        what += "; for a steered wheel docs/new_robot.md has a file of six lines"
 
     def parse(text: str) -> Wheels:
         chosen = [name.strip() for name in text.split(",")]

@@ -93,7 +93,7 @@ def turning_joints(recording: Recording) -> Judged:
     if not groups:
         asked = next((topic for by, topic, *_ in _motions(recording) if by == "commands"), "cmd_vel")
         role = "" if asked.endswith("cmd_vel") else f" --topic cmd_vel={asked}"
-        command = f"youbot identify {recording.path}{role}"
+        command = f"youbot identify {recording.path}{role} --out found"
         remedy = f"record joint_states of a drive; without them no robot file helps: {command}"
         raise RecordingError(f"{recording.path}", got="no joint that turned", expected="one", remedy=remedy)
     judged = [Judged(by, topic, tuple(_judged(groups, *way))) for by, topic, *way in _motions(recording)]

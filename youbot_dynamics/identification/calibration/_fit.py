@@ -170,7 +170,7 @@ def _disagreement(solved: Solved, span: float, base: MecanumBase) -> Reason | No
     distance = float(np.max(np.abs(guess.sensor[:2]) - 2.0 * np.nan_to_num(deviations[n + 2 : n + 4], posinf=0.0)))
     if unexplained > _WORST_SHARE * motion:
         return Reason(
-            Kind.UNEXPLAINED,
+            Kind.WRONG_SIGNALS,
             f"the poses do not follow the wheels: with {shown['wheel radius']:.3g} times the configured wheel radius, "
             f"{unexplained:.2g} m of a motion of {motion:.2g} m in windows of {span:g} s remain unexplained;"
             f" {_CHECK}",
