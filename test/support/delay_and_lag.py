@@ -25,6 +25,7 @@ class DelayAndLag:
     command_rate: float  # [1/s]
     quantum: float  # of the wheel angles [rad]
     steepest: tuple[float, ...] = (1.0, 1.0, 2.5)  # acceleration of the commands [m/s2, m/s2, rad/s2]
+    lag_in_yaw: float | None = None  # [s], if it is another one
     scatter: float = 0.0  # standard deviation of its speed over what it should be, for half a second each
 
 
@@ -56,6 +57,8 @@ def signals_of(base: DelayAndLag, robot: Robot, duration: float = 40.0) -> tuple
     stamps = np.arange(random.uniform(0.0, 1.0 / base.rate), duration - 0.1, 1.0 / base.rate)
     geometry = robot.base.geometry.mecanum()
     moved = followed(sent + base.dead_time, twists, base.lag, stamps)
+    if base.lag_in_yaw is not None:
+        moved[:, 2] = followed(sent + base.dead_time, twists, base.lag_in_yaw, stamps)[:, 2]
     kept, factors = np.exp(-1.0 / (0.5 * base.rate)), np.ones(len(stamps))
     for k, drawn_ in enumerate(random.normal(size=len(stamps))):
         before = factors[k - 1] - 1.0 if k else 0.0

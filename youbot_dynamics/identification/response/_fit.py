@@ -52,6 +52,7 @@ from youbot_dynamics.identification.response._signals import DriveSignals, has_e
 from youbot_dynamics.identification.response._unknowns import (
     DISTURBED,
     FEED,
+    GAINS,
     INNER,
     INTEGRAL,
     LAG,
@@ -89,6 +90,7 @@ _SELECTED = Reason(
 _OTHER_LOOPS = Reason(
     Kind.OTHER_EXPLANATION, "another kind of speed loops, which these drives do not rule out, gives another value"
 )
+_OWN_LAG = Reason(Kind.OTHER_EXPLANATION, "the axes have different lags, and the response has one of all axes")
 _DIFFERENT = Reason(
     Kind.UNEXPLAINED, "no kind of speed loops explains all recordings: they are of different robots, or wheels slip"
 )
@@ -327,6 +329,24 @@ def _linearised(problem: Problem, candidate: Candidate) -> BlockSums:
     return merge([accumulate(piece) for piece in pieces])
 
 
+def _own_lags(problem: Problem, best: Candidate) -> Rival:
+    """A dead time and a lag of each axis instead of one lag of all, where the motion of any axis surely shows them."""
+    changes, n, x, shown = dict[str, float](), max(2.0, problem.readings / problem.span), best.values, False
+    for axis in np.flatnonzero(problem.driven).tolist() if best.kind.lagged else ():
+        alone = Problem(problem.drives, problem.dynamics, np.arange(3) == axis)
+        alone.scale = np.where(alone.driven, problem.scale, np.inf)
+        whole, start = float(x[axis] + x[LAG] + (1.0 / x[RATE] if best.kind.loaded else 0.0)), _start_of(LAGGED, x)
+        start[LAG] = 0.5 * whole
+        start[axis] = whole - start[LAG]
+        own = np.array([axis, LAG, GAINS.start + axis])
+        found = search_costly(alone.model(LAGGED), start, own, _TRIAL)
+        before, after = float(best.squares[axis]), float(alone.squares(found.residual)[axis])
+        shown |= n * math.log(before / max(after, 1e-300)) > math.log(n) + _STUCK
+        changes[UNKNOWNS[axis].name] = float(found.values[axis] - x[axis])
+        changes[UNKNOWNS[LAG].name] = max(float(found.values[LAG] - x[LAG]), changes.get("lag", 0.0), key=abs)
+    return Rival(_OWN_LAG, changes if shown else {})
+
+
 def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
     """Response of the kind of loops that the data prefer.
 
@@ -346,6 +366,7 @@ def _selected(candidates: tuple[Candidate, ...], problem: Problem) -> Response:
         odds = math.exp(0.5 * min(better, 0.0))
         changes = math.sqrt(odds) * (candidate.values - x)
         rivals.append(Rival(_OTHER_LOOPS, dict(zip(names, changes.tolist(), strict=True))))
+    rivals.append(_own_lags(problem, best))
     try:
         # Without their scatter between recordings: each alone has undetermined directions with arbitrary values.
         sums = _linearised(problem, best)
