@@ -80,6 +80,13 @@ def test_parts_of_a_time_are_added_and_two_clocks_are_not(tmp_path: Path, header
         ("t,q1_mrad,tau1_Ncm,tau1_N_cm_cmd", "time,position.joint_1:mrad,effort.joint_1:Ncm"),
         ("t,pos_deg,I_mA,U_mV", "time,position.joint:deg,current.joint:mA,voltage.joint:mV"),
         ("t,joint1_pos_deg,joint1_cur_mA", "time,position.joint1:deg,current.joint1:mA"),
+        ("t,q_deg_1,speed_rpm_1,tau_mNm_1", "time,position.joint_1:deg,velocity.joint_1:rpm,effort.joint_1:mNm"),
+        ("t,pos_mrad_1,torque_N_m_1,current_mA_1", "time,position.joint_1:mrad,effort.joint_1:Nm,current.joint_1:mA"),
+        (
+            "t,mA_pos,mB_pos,MV,q1_deg,tau1 [N-m]",
+            "time,position.mA,position.mB,_,position.joint_1:deg,effort.joint_1:Nm",
+        ),
+        ("cur_time,cmd_vx,cur_vx", "time,command.x,measured.x"),
         ("t,elbow angle,elbow torque N m", "time,position.elbow,effort.elbow:Nm"),
     ],
 )

@@ -8,10 +8,17 @@ from dataclasses import dataclass
 
 from youbot_dynamics.recording._columns import COMMANDS, ROLES, units_of
 
-_TOKEN = re.compile(
-    r"(?<![A-Za-z])(?:m[AV]|m?Nm|N[cm]m)(?![A-Za-z])|[A-Z]?[a-zµ°º]+|[A-Z]+(?![a-z])|\d+"  # such units are one word
+_TOKEN = re.compile(r"[A-Z]?[a-zµ°º]+|[A-Z]+(?![a-z])|\d+")
+# Units of one word each, and "cur" behind a name, in words that nothing else has; only beside a word of their role.
+_WORDS_OF_ROLES = (
+    ("", re.compile(r"(?<![A-Za-z])mNm(?![A-Za-z])"), "millinewtonmeter"),
+    ("", re.compile(r"(?<=[_ .-])cur(?![A-Za-z])"), "current"),
+    ("effort", re.compile(r"(?<![A-Za-z])N[\s_·⋅*.-]m(?![A-Za-z])"), "newtonmeter"),
+    ("effort", re.compile(r"(?<![A-Za-z])N[\s_·⋅*.-]cm(?![A-Za-z])"), "ncm"),
+    ("effort", re.compile(r"(?<![A-Za-z])(?:mN[\s_·⋅*.-]m|N[\s_·⋅*.-]mm)(?![A-Za-z])"), "millinewtonmeter"),
+    ("current", re.compile(r"(?<![A-Za-z])mA(?![A-Za-z])"), "milliampere"),
+    ("voltage", re.compile(r"(?<![A-Za-z])mV(?![A-Za-z])"), "millivolt"),
 )
-_PRODUCT = re.compile(r"(?<![A-Za-z])(m?N)[\s_·⋅*.-](m|cm|mm)(?![A-Za-z])")  # "N_m"
 _BRACKETS = re.compile(r"[\[(<{]\s*([^\])>}]*[^\])>}\d\s][^\])>}]*)[\])>}]")  # not those of an index
 _UNITS = {  # in lower case, without blanks and signs of a product
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
@@ -30,18 +37,23 @@ _UNITS = {  # in lower case, without blanks and signs of a product
     **dict.fromkeys(("nm", "newtonmeter", "newtonmetre"), "Nm"),
     **dict.fromkeys(("c", "°c", "degc", "celsius"), "degC"),
     **{"ma": "mA", "mv": "mV", "mnm": "mNm", "ncm": "Ncm", "nmm": "mNm", "n": "N", "m": "m", "mm": "mm"},
+    **{"milliampere": "mA", "millivolt": "mV", "millinewtonmeter": "mNm"},
     **{"m/s": "m/s", "mps": "m/s", "mm/s": "mm/s", "mrad/s": "mrad/s"},
 }
 _ROLES = {
     **dict.fromkeys(("q", "pos", "position", "positions", "angle", "angles", "theta", "enc", "encoder"), "position"),
     **dict.fromkeys(("dq", "qd", "qdot", "vel", "velocity", "velocities", "speed", "speeds", "rpm", "v"), "velocity"),
     **dict.fromkeys(("tau", "torque", "torques", "effort", "efforts", "trq"), "effort"),
-    **dict.fromkeys(("i", "iq", "current", "currents", "curr", "cur", "amps", "ampere", "amperes"), "current"),
-    **dict.fromkeys(("voltage", "voltages", "volt", "volts", "mv"), "voltage"),
+    **dict.fromkeys(("i", "iq", "current", "currents", "curr", "amps", "ampere", "amperes"), "current"),
+    **dict.fromkeys(("voltage", "voltages", "volt", "volts", "millivolt"), "voltage"),
     **dict.fromkeys(("temp", "temperature", "temperatures"), "temperature"),
 }
 _OF_UNIT = {"deg": "position", "rad": "position", "rad/s": "velocity", "deg/s": "velocity", "A": "current"}
 _OF_UNIT |= {"mA": "current", "V": "voltage", "mV": "voltage", "Nm": "effort", "mNm": "effort", "Ncm": "effort"}
+# They are no names, wherever they stand.
+_ANYWHERE = set(
+    "milliampere millivolt millinewtonmeter newtonmeter nm ncm nmm mrad deg degs degree degrees rpm mm".split()
+)
 _OTHERS = set("err error acc accel acceleration ddq qdd std var covariance limit min max".split())
 _NANOSECONDS = set("nanosec nanosecs nsec nsecs nanoseconds".split())
 _TIMES = {*"time datetime timestamp timestamps stamp elapsed date clock sec secs seconds".split(), *_NANOSECONDS}
@@ -52,7 +64,7 @@ _POSES = {"mocap", "vicon", "optitrack", "pose", "truth", "gt"}
 _SILENT = set(
     "meas measured actual act feedback fb state states header msg data field odom odometry robot base".split()
 )
-_SILENT |= set("twist value rads ticks counts raw sensor dot".split())
+_SILENT |= set("twist value rads ticks counts raw sensor dot per".split())
 _GENERAL = {"joint", "motor", "axis", "arm", "shaft", "actuator"}  # names of the only joint
 _SPEEDS = {"vx": "x", "vy": "y", "wz": "yaw", "vyaw": "yaw", "vtheta": "yaw", "vth": "yaw"}
 _AXES = {"x": "x", "y": "y", "yaw": "yaw", "theta": "yaw", "heading": "yaw", "omega": "yaw", "w": "yaw"}
@@ -81,6 +93,7 @@ def unit_of(header: str) -> str:
         last = words[-1] if len(words) > 1 or words == ["rpm"] else ""
         unit = _UNITS.get("/".join(words[-2:]), "") or _UNITS.get(last, "")
         unit = unit if len(last) > 1 or "/" in unit else ""  # a single letter may be anything
+        unit = unit or next((_UNITS[word] for word in words if word in _ANYWHERE), "")
     role = _role(words)
     if role == "velocity" and unit in ("rad", "deg", "mrad"):
         return f"{unit}/s"
@@ -89,17 +102,25 @@ def unit_of(header: str) -> str:
 
 def _bracketed(text: str) -> str:
     """Unit of a text in brackets, "" for none that is known."""
-    return _UNITS.get(re.sub(r"[\s·⋅*.]", "", text.lower()), "")
+    plain = re.sub(r"[\s·⋅*.]", "", text.lower())
+    return _UNITS.get(plain, "") or _UNITS.get(re.sub(r"[_-]", "", plain), "")
 
 
 def _words(header: str) -> list[str]:
-    tokens = (token.group() for token in _TOKEN.finditer(_without_brackets(header)))
-    return ["volt" if token == "V" else token.lower() for token in tokens]
+    return _lowered(_without_brackets(header))
+
+
+def _lowered(text: str) -> list[str]:
+    return ["volt" if token == "V" else token.lower() for token in _TOKEN.findall(text)]
 
 
 def _without_brackets(header: str) -> str:
-    """The name of a column without what it has in brackets, and with a unit such as "N_m" in one word."""
-    return _PRODUCT.sub(r"\1\2", _BRACKETS.sub("", header))
+    """The name of a column without what it has in brackets, and with units such as "mA" and "N_m" as one word."""
+    text = _BRACKETS.sub("", header)
+    for role, pattern, word in _WORDS_OF_ROLES:
+        if not role or role in {_ROLES.get(one) for one in _lowered(text)}:
+            text = pattern.sub(word, text)
+    return text
 
 
 def _role(words: Sequence[str]) -> str:
