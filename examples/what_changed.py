@@ -4,7 +4,7 @@ The same drive is identified before and after; a value counts as changed if it d
 `youbot compare` does this with two results.
 
     robot.base.delay.effective_x: 242.5 to 243.2 ms, by +0.7 +- 5.6 ms: within error
-    robot.base.delay.effective_y: 345.3 to 370.7 ms, by +25.4 +- 5.3 ms: changed
+    robot.base.delay.effective_y: 345.3 to 370.7 ms, by +25.4 +- 5.5 ms: changed
     robot.base.delay.effective_yaw: 144.2 to 144.0 ms, by -0.1 +- 2.3 ms: within error
     changed: robot.base.delay.effective_y
 """

@@ -88,9 +88,11 @@ def _one_process_at_a_time(fast: Any, lock: Path) -> Callable[[Any], Any]:
     inside, compile_or_load = False, fast.compile
 
     def on_disk(signature: Any) -> bool:
-        files = fast._cache._cache_file
-        name = files._load_index().get(fast._cache._index_key(signature, fast.targetctx.codegen()))
-        return name is not None and Path(files._data_path(name)).exists()
+        with suppress(OSError, EOFError, ValueError, AttributeError):  # an index that is damaged, or of another numba
+            files = fast._cache._cache_file
+            name = files._load_index().get(fast._cache._index_key(signature, fast.targetctx.codegen()))
+            return name is not None and Path(files._data_path(name)).exists()
+        return False
 
     def alone(signature: Any) -> Any:
         nonlocal inside

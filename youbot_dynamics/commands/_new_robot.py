@@ -167,8 +167,8 @@ def _asked(given: argparse.Namespace, option: str, what: str, parse: Callable[[s
         except (InputError, ParameterError) as problem:
             announce(f"not understood: {problem}")
     name = f"--{option.replace('_', '-')}"
-    remedy = f"answer the questions in a terminal, or give {name} and what is asked next: --wheel-radius, --wheelbase, "
-    raise ParameterError(name, got="nothing", expected=what, remedy=f"{remedy}--track")
+    remedy = f"answer the questions in a terminal, or give {name} and what is asked next, such as --wheel-radius"
+    raise ParameterError(name, got="nothing", expected=what, remedy=remedy)
 
 
 def _wheels(

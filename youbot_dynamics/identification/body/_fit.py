@@ -377,5 +377,5 @@ def _doubtful(limit: Estimate, kind: str) -> Estimate:
     """A limit, doubtful if it is of the kind that may explain a refused value."""
     if limit.identified or limit.name != kind:
         return limit
-    reached = f"at least {limit.interval[0]:.3g} {limit.unit}"
-    return limit.refused(Reason(Kind.CONFUSED, f"whether commands exceeded it is open; it is {reached}"))
+    reached = f"; it is at least {limit.interval[0]:.3g} {limit.unit}" if limit.interval[0] > 0.0 else ""
+    return limit.refused(Reason(Kind.CONFUSED, f"whether commands exceeded it is open{reached}"))

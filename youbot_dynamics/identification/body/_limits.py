@@ -108,10 +108,10 @@ def _limit(
     rounding: float = 0.0,
     least: int | None = None,
 ) -> tuple[Estimate, tuple[float, ...]]:
-    """Largest commanded value that the axis reaches, and other limits that the data do not exclude, see `_limits`.
+    """Largest commanded value that the axis reaches, and other limits that the data do not exclude, see `limits_of`.
 
     It is one of the limits (n,), the last of which is the largest command. `commands` are those with each of the
-    limits. They are compared in the response that was fitted without a limit. If another limit is best there, they are
+    limits. They are compared in the response of `fit`. If another limit is best there, they are
     also compared in the response fitted with it, since delay and lag depend on the limit. `rounding` is the difference
     between two limits that rounded readings may make; the limit with the number `least` is not excluded either.
     """

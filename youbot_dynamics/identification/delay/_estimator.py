@@ -321,7 +321,8 @@ def _best_shift(channel: Channel) -> _Shift | None:
     residual = centred - gain * model
     noise = _without_friction(residual, columns, channel, time - value)
     covariance, freedom = covariance_in_blocks(columns, noise, time)
-    error = float(np.hypot(np.sqrt(covariance[-1, -1]), CLOCK))
+    rough = [abs(other - value) for other, left in minima if left <= _RIVAL_MISFIT * misfit]
+    error = hypot(float(np.sqrt(covariance[-1, -1])), CLOCK, max(rough, default=0.0))
     reason = None
     if not np.isfinite(error):
         reason = NO_INFORMATION
@@ -363,8 +364,8 @@ def _with_lag(channel: Channel, shift: float) -> float:
         return -channel.explained(centred, dead_time, command)
 
     found = [(misfit(shift, channel.command), shift)]
-    for lag in (lag for lag in _LAGS if lag < shift):  # a dead time is not negative
-        bounds = (max(0.0, shift - 2.0 * lag), shift)
+    for lag in _LAGS if shift > 0.0 else ():
+        bounds = (max(0.0, shift - 2.0 * lag), shift)  # a dead time is not negative
         best = minimize_scalar(misfit, bounds=bounds, args=(LaggedCommand(channel.command, lag),), method="bounded")
         found.append((float(best.fun), float(best.x) + lag))
     return min(found)[1]

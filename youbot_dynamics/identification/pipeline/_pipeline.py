@@ -246,7 +246,7 @@ def _without_what_limits_hide(stages: Sequence[StageResult]) -> list[StageResult
         axis: Reason(
             Kind.OTHER_EXPLANATION,
             f"the commands exceeded {limit.value:.3g} {limit.unit}, the largest acceleration of the axis, which hides "
-            "its delay; drive with smaller accelerations",
+            "its delay; identify drives with smaller accelerations alone",
         )
         for axis, limit in limits.items()
     }

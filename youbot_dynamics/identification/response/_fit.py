@@ -71,6 +71,7 @@ _LONGEST_BLOCK, _SHORTEST_BLOCK, _BLOCKS = 2.0, 0.5, 40  # [s], [s], desired num
 # Simulations of the drives: for a first solution, from each start for a kind of loops, and from the best of these.
 _FIRST_BUDGET, _TRIAL, _BUDGET = 100, 200, 500
 _LAGS = (0.01, 0.03, 0.06)  # start values of the search [s]
+_LONGEST_START = 0.3  # lag at which the search for that of one axis begins at most [s]
 _SHORT_LAGS = (1e-3, 2e-3, 4e-3, 8e-3, 0.016, 0.032, 0.064)  # that a base without a lag that shows might have [s]
 _DRIVEN = 0.05  # [m, m, rad] commanded motion of an axis below which it is not fitted
 _RULED_OUT = 30.0  # difference of Schwarz's criterion that rules a kind out: about 1 to 150 by the cautious one
@@ -332,16 +333,17 @@ def _linearised(problem: Problem, candidate: Candidate) -> BlockSums:
 def _own_lags(problem: Problem, best: Candidate) -> Rival:
     """A dead time and a lag of each axis instead of one lag of all, where the motion of any axis surely shows them."""
     changes, n, x, shown = dict[str, float](), max(2.0, problem.readings / problem.span), best.values, False
-    for axis in np.flatnonzero(problem.driven).tolist() if best.kind.lagged else ():
+    several = best.kind.lagged and np.count_nonzero(problem.driven) > 1
+    for axis in np.flatnonzero(problem.driven).tolist() if several else ():
         alone = Problem(problem.drives, problem.dynamics, np.arange(3) == axis)
         alone.scale = np.where(alone.driven, problem.scale, np.inf)
         whole, start = float(x[axis] + x[LAG] + (1.0 / x[RATE] if best.kind.loaded else 0.0)), _start_of(LAGGED, x)
-        start[LAG] = 0.5 * whole
+        start[LAG] = min(0.5 * whole, _LONGEST_START)
         start[axis] = whole - start[LAG]
         own = np.array([axis, LAG, GAINS.start + axis])
         found = search_costly(alone.model(LAGGED), start, own, _TRIAL)
         before, after = float(best.squares[axis]), float(alone.squares(found.residual)[axis])
-        shown |= n * math.log(before / max(after, 1e-300)) > math.log(n) + _STUCK
+        shown |= n * math.log(max(before, 1e-300) / max(after, 1e-300)) > math.log(n) + _STUCK
         changes[UNKNOWNS[axis].name] = float(found.values[axis] - x[axis])
         changes[UNKNOWNS[LAG].name] = max(float(found.values[LAG] - x[LAG]), changes.get("lag", 0.0), key=abs)
     return Rival(_OWN_LAG, changes if shown else {})

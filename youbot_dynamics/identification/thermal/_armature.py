@@ -64,7 +64,7 @@ _TOO_SLOW = Reason(
     "the readings are too slow for the motion: the speed between them is unknown; needed: a higher rate",
 )
 _NO_SIGN = 0.05  # share of the usual current below which its sign may be that of noise: of a motor at rest
-_LEAST_APART = 0.1  # share of a voltage beside R i + K w that these do not explain, to be found
+_LEAST_APART = 0.02  # share of a voltage beside R i + K w that these do not explain, to be found
 _BRUSHES = "{volts:.2g} V of the voltage have the sign of the current, whatever its size, as of brushes or a bridge"
 _ZERO_ERROR = "the voltage has a zero error of {volts:.2g} V"
 
