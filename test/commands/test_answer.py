@@ -203,6 +203,19 @@ def test_what_is_refused_is_told_with_its_reason_and_what_is_left_out_is_counted
     assert any("resistance 1.03 (0.98 to 1.08)" in line for line in said(whole_arm(6), 80, verbose=True))
 
 
+def test_numbers_stand_side_by_side_before_they_are_only_counted(said) -> None:
+    """The radius that a drive was made for was one of "3 values identified" beside two warnings."""
+    delays = [found(f"robot.base.delay.effective_{axis}", 0.1095, 0.0002, "s") for axis in ("x", "y", "yaw")]
+    radius, factor = (f"robot.base.geometry.{name}" for name in ("wheel_radius", "lateral_factor"))
+    sizes = (radius, 0.05, 1e-4, "m"), ("base.geometry.lever", 0.4, 1e-3, "m"), (factor, 0.97, 1e-3, "1")
+    geometry = [found(name, *numbers) for name, *numbers in sizes]
+    whole = result({"body": "no limit"}, ("delay", delays), ("calibration", geometry))
+    lines = said(whole, 80, warnings=tuple(f"a warning of two lines: {10 * 'so it is told. '}" for _ in range(2)))
+    text = " ".join(" ".join(lines).split())
+    assert "mean wheel radius 0.0500 m" in text and "; lever of a turn 0.400 m" in text, lines
+    assert "values identified (which" not in text
+
+
 @pytest.mark.parametrize("count", [1, 4])
 def test_warnings_and_lost_recordings_stay_in_sight_before_the_numbers(count: int, said) -> None:
     warning = "the stamps of the wheels are 12 ms late: " + 20 * "where both clocks agree, the delays contain it; "

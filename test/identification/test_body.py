@@ -545,8 +545,20 @@ def test_wheel_states_show_limits_where_the_drive_asks_for_more_and_nothing_else
     most = found["base.limits.acceleration_x"].estimate
     assert most.identified and holds(most, 0.8)
     bag = wheels_bag(tmp_path / "free", Plant(rate=50.0, quantum=1e-4), ramps(1)[:, 0])
-    missing = identify([bag], ROBOT, Options(), only=("delay", "body")).result.missing["body"]
+    free = identify([bag], ROBOT, Options(), only=("delay", "body")).result
+    assert free["robot.base.delay.effective_x"].identified
+    missing = free.missing["body"]
     assert "no command exceeded what the base can do: largest acceleration forward at least 0.6" in missing
+
+
+def test_a_largest_acceleration_hides_the_delay_of_the_wheels_too(tmp_path):
+    """512 ms were ticked for jumps of 0.4 m/s, and 213 ms for those of 0.1 m/s."""
+    bag = wheels_bag(tmp_path / "limited", Plant(acceleration=1.5, rate=50.0, quantum=1e-4), steps(3, 0.4))
+    alone, both = (identify([bag], ROBOT, Options(), only=only).result for only in (("delay",), ("delay", "body")))
+    assert both["base.limits.acceleration_x"].identified
+    delays = [one["robot.base.delay.effective_x"].estimate for one in (alone, both)]
+    assert delays[0].identified, "the stage delay alone cannot know"
+    assert not delays[1].identified and delays[1].reason.kind is Kind.OTHER_EXPLANATION
 
 
 def test_only_a_limit_that_may_explain_a_refusal_and_is_not_known_is_doubtful():

@@ -75,6 +75,18 @@ def test_motion_that_repeats_itself_is_refused(period):
     assert "is periodic" in found.verdict
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_an_axis_with_a_largest_acceleration_is_not_periodic(seed):
+    """Its misfit is rough at the bottom; two minima without a rise between them were taken for a period."""
+    sent, fine = np.arange(0.0, 60.0, 0.05), np.arange(0.0, 60.0, 0.002)
+    goals = np.repeat(np.random.default_rng(seed).uniform(-0.5, 0.5, 60), 20)
+    asked, speed = goals[np.maximum(np.searchsorted(sent, fine - 0.1, side="right") - 1, 0)], np.zeros(len(fine))
+    for k in range(1, len(fine)):
+        speed[k] = speed[k - 1] + 0.002 * np.clip((asked[k] - speed[k - 1]) / 0.1, -2.0, 2.0)
+    (found,) = estimate_delay(sent, goals, fine[::10], speed[::10])
+    assert found.identified and 0.2 < found.value < 0.3, "dead time and lag, and what the limit adds"
+
+
 @pytest.mark.parametrize(("period", "delay"), [(1.0, 0.1), (0.9, 0.1), (1.2, 0.3)])
 def test_half_a_period_later_is_neither_a_delay_nor_a_wrong_sign(period, delay):
     found = estimate(steady(period), delay)

@@ -185,7 +185,7 @@ def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, uni
         name = _joint("".join(char for char in header if char.isdigit()))
     if not role and words[0] == "t" and (_HOUSING | _WINDING) & {*words}:  # "T_winding_C"
         role, name = "temperature", _joint(header[header.lower().index("t") + 1 :])
-    if role == "voltage" and name in ("U", "u"):  # the sign of a voltage
+    if role == "voltage" and name in ("U", "u"):  # the symbol of a voltage
         name = "joint"
     if role == "temperature":
         housing, winding = bool(_HOUSING & {*words}), bool(_WINDING & {*words})
