@@ -101,18 +101,30 @@ def test_wheels_of_robots_of_another_make_are_named_too(seed):
         assert words in blamed(wired(signals, *wiring), base)
 
 
-def test_exchanged_sides_of_a_differential_base_are_named_although_a_body_mounted_backwards_explains_them_too():
+@pytest.mark.parametrize("noise", [0.0, 0.001, 0.01])
+@pytest.mark.parametrize("place", [(0.0, 0.0, 0.0), (0.3, -0.1, 0.5)])
+def test_wheels_and_poses_of_a_differential_base_are_named_although_it_never_moves_sideways(noise, place):
     random, base, time = np.random.default_rng(4), MecanumBase.differential(0.08, 0.4), np.arange(0.0, 60.0, 0.05)
     twists = np.column_stack([0.3 * np.sin(0.7 * time), np.zeros(len(time)), 0.8 * np.sin(0.31 * time + 1.0)])
     pose, poses, angles = np.zeros(3), [], 0.05 * np.cumsum([base.wheel_speeds(twist) for twist in twists], axis=0)
     for twist in twists:
         pose = planar.integrate(pose, twist, 0.05)
-        poses.append(planar.compose(pose, np.array([0.1, 0.0, 0.1])))
-    seen = np.array(poses) + random.normal(size=(len(time), 3)) * [0.01, 0.01, 0.01]
-    assert blamed(CalibrationSignals(time, angles, time, seen), base) == ""
-    told = blamed(CalibrationSignals(time, angles[:, ::-1], time, seen), base)
-    assert "the readings of fl were those of fr, the readings of fr were those of fl" in told
-    assert "all readings were reversed and the tracked body turned by" in told
+        poses.append(planar.compose(pose, np.array(place)))
+    signals = CalibrationSignals(time, angles, time, np.array(poses) + noise * random.normal(size=(len(time), 3)))
+    assert blamed(signals, base) == ""
+    exchanged = blamed(replace(signals, wheel_angles=angles[:, ::-1]), base)
+    assert f"those of fr, the readings of fr were those of fl and the tracked body {turned(place[2])}" in exchanged
+    assert "all readings were reversed and the tracked body turned by" in exchanged, "a body mounted backwards too"
+    reversed_left = blamed(replace(signals, wheel_angles=angles * [-1.0, 1.0]), base)
+    assert f"if the readings of fl were reversed and the tracked body {turned(place[2])}" in reversed_left
+    both = blamed(replace(signals, wheel_angles=-angles), base)
+    assert f"if all readings were reversed and the tracked body {turned(place[2])}" in both
+    assert "if the poses had z up" in blamed(replace(signals, poses=signals.poses * [1.0, -1.0, -1.0]), base)
+    assert "if yaw had the opposite sign" in blamed(replace(signals, poses=signals.poses * [1.0, 1.0, -1.0]), base)
+
+
+def turned(yaw: float) -> str:
+    return f"turned by {round(np.degrees(yaw))} deg on the robot"
 
 
 @pytest.mark.parametrize("words", HANDS)

@@ -49,8 +49,10 @@ def miswired(recordings: Sequence[CalibrationSignals], start: Guess) -> Reason |
 
     The angles of all wheels over half a second are a linear function of the motion of the tracked body. Its matrix
     (n, 3), fitted without any assumption, is compared with the rolling constraints of every order and all signs of the
-    wheels, for a body with any yaw and place on the robot. Nothing is said if the configured order fits nearly as well,
-    if the robot did not move along all axes, or if two orders that are equally simple fit equally well.
+    wheels, for a body with any yaw and place on the robot. The motion of a body on a base that cannot move sideways
+    does not determine this matrix, so of two such wheels the motion is a function of the angles. Nothing is said if the
+    configured order fits nearly as well, if the robot did not move along all its axes, or if two orders that are
+    equally simple fit equally well.
 
     `start` has the configured base with n wheels (more than four are not tried), and clock offsets that fit it. A
     motion to and fro with an offset of half a period looks like reversed wheels, so these offsets are tried first.
@@ -60,17 +62,21 @@ def miswired(recordings: Sequence[CalibrationSignals], start: Guess) -> Reason |
         return None
     as_configured = tuple(range(count)), (1.0,) * count
     offsets = [_offset(signals) for signals in recordings]
-    by_signs, matrix = (_rolling_matrix(recordings, one, (1.0, 1.0)) for one in (start.offsets.tolist(), offsets))
+    sideways = base.motions.shape[1] == 3
+    if not (sideways or count == 2):
+        return None
+    fitted_to, matrix_of = (_fitted, _rolling_matrix) if sideways else (_fitted_to_two, _moving_matrix)
+    by_signs, matrix = (matrix_of(recordings, one, (1.0, 1.0)) for one in (start.offsets.tolist(), offsets))
     known = [one for one in (by_signs, matrix) if one is not None]
-    if matrix is None or any(_fitted(one, base, *as_configured).misfit < _WRONG for one in known):
+    if matrix is None or any(fitted_to(one, base, *as_configured).misfit < _WRONG for one in known):
         return None
     tried = [
-        _fitted(matrix, base, order, signs)
+        fitted_to(matrix, base, order, signs)
         for order in permutations(range(count))
         for signs in product((1.0, -1.0), repeat=count)
     ]
-    mirrored = {name: _rolling_matrix(recordings, offsets, hand) for name, hand in _HANDS.items()}
-    hands = {name: _fitted(seen, base, *as_configured).misfit for name, seen in mirrored.items() if seen is not None}
+    mirrored = {name: matrix_of(recordings, offsets, hand) for name, hand in _HANDS.items()}
+    hands = {name: fitted_to(seen, base, *as_configured).misfit for name, seen in mirrored.items() if seen is not None}
     least = min([*(fitted.misfit for fitted in tried), *hands.values()])
     if least > _FITS:
         return None
@@ -124,7 +130,7 @@ class _Assignment(NamedTuple):
             *([] if in_place else ["robot.driver.wheel_joints"]),
             *(["robot.driver.position_sign"] if min(self.signs) < 0.0 else []),
         ]
-        turned = f"the tracked body turned by {np.rad2deg(self.yaw):.0f} deg on the robot"
+        turned = f"the tracked body turned by {round(float(np.rad2deg(self.yaw)))} deg on the robot"
         return f"{', '.join(changed)} and {turned} (correct {' and '.join(settings)})"
 
 
@@ -148,6 +154,20 @@ def _fitted(matrix: Vector, base: MecanumBase, order: tuple[int, ...], signs: tu
     return _Assignment(order, signs, misfit, yaw)
 
 
+def _fitted_to_two(matrix: Vector, base: MecanumBase, order: tuple[int, ...], signs: tuple[float, ...]) -> _Assignment:
+    """The same for a matrix (3, 2) of motions per angle of two wheels, on a base that moves forward and turns.
+
+    The place of the body and its yaw on the robot explain any motion of it but its turns, which are those of the base.
+    """
+    along, turning = (np.array(signs) * base.forward_matrix[:, list(order)])[[0, 2]]
+    turns = matrix[2] / TURNING_RADIUS
+    scale = float(turning @ turns / (turning @ turning))
+    turn, place = np.linalg.solve(np.column_stack([along, scale * turning]), matrix[0] + 1j * matrix[1])
+    likely = all(1.0 / _SCALE < size < _SCALE for size in (scale, abs(turn))) and abs(place) < _FARTHEST
+    misfit = float(np.linalg.norm(turns - scale * turning) / np.linalg.norm(turns)) if likely else np.inf
+    return _Assignment(order, signs, misfit, -float(np.angle(turn)))
+
+
 def _rolling_matrix(
     recordings: Sequence[CalibrationSignals], offsets: Sequence[float], hand: tuple[float, float]
 ) -> Vector | None:
@@ -155,21 +175,41 @@ def _rolling_matrix(
 
     Turns count as distances at `TURNING_RADIUS`. None if the robot did not move enough along all axes.
     """
+    return _per_column(*_all_steps(recordings, offsets, hand))
+
+
+def _moving_matrix(
+    recordings: Sequence[CalibrationSignals], offsets: Sequence[float], hand: tuple[float, float]
+) -> Vector | None:
+    """Motion of the tracked body per wheel angle (3, n) [m], else as `_rolling_matrix`."""
+    motion, rotation = _all_steps(recordings, offsets, hand)
+    return _per_column(rotation, motion)
+
+
+def _per_column(causes: Vector, effects: Vector) -> Vector | None:
+    """Effects (r, k) per cause (r, m), a matrix (k, m), by the most likely rows; None if a direction is missing."""
+    for last in (False, True):
+        if len(causes) < _FEWEST:
+            return None
+        singular = np.linalg.svd(causes, compute_uv=False)
+        if singular[-1] < _FLAT * singular[0]:
+            return None
+        solution: Vector = np.linalg.lstsq(causes, effects, rcond=None)[0]
+        if not last:
+            misfit = np.sum((effects - causes @ solution) ** 2, axis=1)
+            kept = misfit <= np.quantile(misfit, _KEPT)
+            causes, effects = causes[kept], effects[kept]
+    return solution.T
+
+
+def _all_steps(
+    recordings: Sequence[CalibrationSignals], offsets: Sequence[float], hand: tuple[float, float]
+) -> tuple[Vector, Vector]:
+    """Motions (k, 3) [m] and rotations (k, n) [rad] of all recordings, see `_steps`."""
     pairs = [_steps(signals, offset, hand) for signals, offset in zip(recordings, offsets, strict=True)]
     motion = np.vstack([np.zeros((0, 3)), *(motion for motion, _ in pairs)])
     rotation = np.vstack([np.zeros((0, recordings[0].wheel_angles.shape[1])), *(rotation for _, rotation in pairs)])
-    for last in (False, True):
-        if len(motion) < _FEWEST:
-            return None
-        singular = np.linalg.svd(motion, compute_uv=False)
-        if singular[-1] < _FLAT * singular[0]:
-            return None
-        solution: Vector = np.linalg.lstsq(motion, rotation, rcond=None)[0]
-        if not last:
-            misfit = np.sum((rotation - motion @ solution) ** 2, axis=1)
-            kept = misfit <= np.quantile(misfit, _KEPT)
-            motion, rotation = motion[kept], rotation[kept]
-    return solution.T
+    return motion, rotation
 
 
 def _offset(signals: CalibrationSignals) -> float:
