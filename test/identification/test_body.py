@@ -392,7 +392,7 @@ def test_short_drives_with_rests_that_were_not_recorded_are_told_how_long_they_a
 
 
 def test_a_body_that_stops_before_the_next_command_has_no_response():
-    sent = np.arange(0.0, 60.0, 0.26)
+    sent = np.arange(0.0, 60.0, 0.263)
     speeds = np.random.default_rng(3).uniform(-0.3, 0.3, len(sent))
     held = HeldCommand(np.sort(np.append(sent, sent + 0.15)), np.ravel(np.column_stack([speeds, 0.0 * speeds])), 0.0)
     seen = np.arange(0.01, 60.0, 0.02)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from youbot_dynamics.identification.reading._clock import ClockCheck, check_clock
+from youbot_dynamics.identification.reading._clock import ClockCheck, check_clock, on_one_clock
 
 PERIOD = 0.02
 
@@ -206,3 +206,48 @@ def test_a_blink_of_a_topic_has_a_rate_and_no_verdict_on_its_clock():
     stamp, received = topic(duration=0.2)
     check = check_clock(stamp, received)
     assert check.warnings == () and check.rate == pytest.approx(50.0) and np.isnan(check.drift)
+
+
+def both(commands=None, motion=None):
+    """Command and motion stamped by one clock, or by others: what `on_one_clock` gets of them."""
+    named = ("/cmd", "/odom")
+    return on_one_clock(topic(seed=1) if commands is None else commands, motion or topic(seed=2), named)
+
+
+def test_stamps_of_one_clock_are_used_although_the_recorder_has_another():
+    drifting = [topic(seed=seed, drift=100e-6, duration=300.0) for seed in (1, 2)]
+    for pair in ((topic(seed=1), topic(seed=2)), drifting):
+        times = both(*pair)
+        assert times.command is pair[0][0] and times.motion is pair[1][0] and "stamps of /cmd and /odom" in times.words
+
+
+@pytest.mark.parametrize("stamped", [True, False])
+@pytest.mark.parametrize(
+    "motion", [{"drift": 100e-6}, {"drift": -100e-6}, {"size": 0.05}, {"size": -0.05}, {"size": -0.025}]
+)
+def test_a_clock_that_drifts_or_jumps_is_put_on_that_of_the_recorder(stamped, motion):
+    """Delays were 31 ms off by 100 ppm over ten minutes: the stamps were kept beside receive times of commands."""
+    size = motion.pop("size", 0.0)
+    sent, came = topic(seed=1, duration=300.0)
+    stamp, arrived = topic(seed=2, duration=300.0, **motion)
+    true, late = stamp / (1.0 + motion.get("drift", 0.0)), stamp > 150.0
+    motion["size"] = size
+    times = both((sent if stamped else None, came), (stamp + size * late, arrived))
+    assert times.stamped and "put on the clock of the recorder" in times.words
+    assert np.max(np.abs(times.motion - true - 1e-3)) < 1.5e-3, "1 ms of travel is the shortest"
+    assert np.max(np.abs(times.command - sent)) < (2.5e-3 if stamped else 0.02)
+
+
+def test_stamps_later_than_their_reception_are_not_used():
+    stamp, arrived = topic(seed=2)
+    times = both((None, topic(seed=1)[1]), (stamp + 0.2, arrived))
+    assert times.motion is arrived and not times.stamped
+
+
+def test_a_jump_behind_which_messages_were_left_out_is_one_of_the_stamps():
+    """A recording leaves messages out whose stamps decrease: the gap looked like a jump of the receiver."""
+    stamp, received = topic()
+    stamp = stamp - 0.05 * (np.arange(len(stamp)) >= 1500)
+    kept = np.maximum.accumulate(stamp) == stamp
+    (jump,) = check_clock(stamp[kept], received[kept]).jumps
+    assert jump.clock == "stamp" and jump.size == pytest.approx(-0.05, abs=5e-3)

@@ -14,7 +14,6 @@ from youbot_dynamics.errors import IdentificationError, InputError, RecordingErr
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import (
     ROLES,
-    clocks_apart,
     efforts_of,
     excess_of_angles,
     find_arm_states,
@@ -23,6 +22,7 @@ from youbot_dynamics.identification.reading import (
     find_topic,
     find_wheel_states,
     new_readings,
+    on_one_clock,
     recorded_joints,
     times_of,
 )
@@ -159,9 +159,6 @@ class HeldCommand:
         return self.over_window(self.held, query)
 
 
-# The receive times of an unstamped command can be used only if they share a clock with the stamps of the motion.
-_WORST_CLOCK_OFFSET = 1.0  # [s]
-_ONE_CLOCK = 0.03  # [s] difference of the clocks of two stamps above which the receive times are better
 _AT_REST = 0.1  # [rad] largest turn of a wheel that counts as rest
 _MOST_PROPOSED = 3  # topics of another name that are proposed
 _SIGN_SPEED = 0.1  # width of the smoothed sign function of wheel friction [rad/s]
@@ -189,13 +186,12 @@ def base_signals(
 ) -> MotionSignals:
     """Commanded twist and wheel motion of the axes x, y, yaw in a bag.
 
-    The command is `wheel_commands` with its send stamps. Receive times of both topics are used instead if the clocks of
-    their stamps surely differ, jump or drift by more than 30 ms. If `wheel_commands` is missing, the unstamped
-    `driver/cmd_vel` or `cmd_vel` is used with its receive times; its wheel speeds follow from the geometry of the
-    driver or from ours. The motion is computed from the wheels with the calibrated kinematics, so that rotation does
-    not mix the axes; their speeds are integrated where the driver reports no angles. Jitter of the stamps about the
-    period of the driver is removed (`in_rhythm`). `chosen` is role -> topic, given by the user. Where `of_joints` is
-    set, x and yaw of a steered wheel are the way of its rim [m] and its angle [rad], and their commands [m/s, rad].
+    The command is `wheel_commands`; if it is missing, `driver/cmd_vel` or `cmd_vel`, whose wheel speeds follow from the
+    geometry of the driver or from ours. Times are those of `on_one_clock`. The motion is computed from the wheels with
+    the calibrated kinematics, so that rotation does not mix the axes; their speeds are integrated where the driver
+    reports no angles. Jitter of the stamps about the period of the driver is removed (`in_rhythm`). `chosen` is role ->
+    topic, given by the user. Where `of_joints` is set, x and yaw of a steered wheel are the way of its rim [m] and its
+    angle [rad], and their commands [m/s, rad].
 
     Raises:
         RecordingError: a required topic is missing.
@@ -206,30 +202,22 @@ def base_signals(
     angles = base.rolled(states.position[np.all(np.isfinite(states.position), axis=1)])
     at_rest = len(angles) > 0 and bool(np.all(np.ptp(angles, axis=0) < _AT_REST))
     role, topic = _topic_of(recording, ("wheel_commands", "driver_cmd_vel", "cmd_vel"), "command", chosen, at_rest)
+    command_times: tuple[Vector | None, Vector]
     if role == "wheel_commands":
         commands = recording.joint_states(topic, joints)
-        stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(commands.stamp)))
-        why = ""
-        if stamped:
-            apart = clocks_apart((commands.stamp, states.stamp), (commands.received, states.received))
-            stamped = apart <= _ONE_CLOCK
-            why = "" if stamped else f", since the clocks of their stamps differ by {apart:.2g} s"
-        command_time = commands.stamp if stamped else commands.received
-        motion_time = states.stamp if stamped else states.received
-        clock = f"{'stamps' if stamped else 'receive times'} of {topic} and {states.topic}{why}"
+        command_times = commands.stamp, commands.received
         wheel_speeds = base.rolling(commands.velocity, commands.position)
     else:
         twists = recording.twists(topic)
-        command_time = twists.received
+        command_times = twists.stamp, twists.received
         commanded = robot.driver.mecanum() if role == "driver_cmd_vel" else base  # the geometry behind the twist
         wheel_speeds = twists.twist @ commanded.inverse_matrix.T
-        motion_time = _motion_time_for_receive_clock(states)
-        own = "stamps" if motion_time is states.stamp else "receive times"
-        clock = f"receive times of {topic}, {own} of {states.topic}"
+    times = on_one_clock(command_times, (states.stamp, states.received), (topic, states.topic))
+    motion_time = times.motion
     command, driver = wheel_speeds @ base.forward_matrix.T, robot.driver
     signs = driver.position_sign, driver.velocity_sign
     angles, source = wheel_angles(recording, states, motion_time, signs, base.steered)
-    if source == states.topic and motion_time is not states.received:
+    if source == states.topic and times.stamped:
         motion_time = in_rhythm(motion_time, base.rolled(angles))
     measured = base.rolled(angles) @ base.forward_matrix.T
     if base.steered and of_joints:
@@ -241,13 +229,13 @@ def base_signals(
     return MotionSignals(
         channels=("x", "y", "yaw"),
         units=("m", "m", "rad"),
-        command_time=command_time,
+        command_time=times.command,
         command=command,
         measured_time=motion_time,
         measured=measured,
         measured_is="position",
         friction=None if base.steered else np.tanh(wheel_speeds / _SIGN_SPEED) @ base.inverse_matrix,
-        clock=clock,
+        clock=times.words,
         source=f"{topic} to {source}",
     )
 
@@ -294,22 +282,18 @@ def body_signals(recording: Recording, chosen: Mapping[str, str], pose_topic: st
     """
     commands = recording.twists(_topic_of(recording, ("cmd_vel", "driver_cmd_vel"), "command", chosen)[1])
     states, measured, tracked = _body_motion(recording, chosen, pose_topic)
-    command_time, own, motion_time = commands.received, "receive times", _motion_time_for_receive_clock(states)
-    if commands.stamp is not None and states.stamp is not None and np.all(np.isfinite(states.stamp)):
-        stamps = commands.stamp, states.stamp
-        if clocks_apart(stamps, (commands.received, states.received)) <= _ONE_CLOCK:
-            (command_time, motion_time), own = stamps, "stamps"
+    topics = commands.topic, states.topic
+    times = on_one_clock((commands.stamp, commands.received), (states.stamp, states.received), topics)
     return MotionSignals(
         channels=("x", "y", "yaw"),
         units=("m", "m", "rad"),
-        command_time=command_time,
+        command_time=times.command,
         command=commands.twist,
-        measured_time=motion_time,
+        measured_time=times.motion,
         measured=measured,
         measured_is="position" if isinstance(states, PoseSeries) else "velocity",
         friction=None,
-        clock=f"{own} of {commands.topic}, "
-        f"{'stamps' if motion_time is states.stamp else 'receive times'} of {states.topic}",
+        clock=times.words,
         source=f"{commands.topic} to {states.topic}",
         tracked=tracked,
     )
@@ -374,17 +358,6 @@ def _topic_of(
     got = f"no {what} (topics: {listed(list(recording.topics)) or 'none'})"
     remedy = f"record it; youbot identify takes --topic {role}={' or '.join(alike[:_MOST_PROPOSED]) or 'NAME'}"
     raise RecordingError(f"{recording.path}", got=got, expected=" or ".join(names), remedy=remedy)
-
-
-def _motion_time_for_receive_clock(states: JointSeries | TwistSeries | PoseSeries) -> Vector:
-    """Stamps of the motion if they share a clock with receive times, else its receive times.
-
-    Stamps later than the reception of their messages are of another clock.
-    """
-    if states.stamp is None or not np.all(np.isfinite(states.stamp)):
-        return states.received
-    travelled = float(np.median(states.received - states.stamp))
-    return states.stamp if -_ONE_CLOCK <= travelled < _WORST_CLOCK_OFFSET else states.received
 
 
 NO_EFFORT = Reason(Kind.NOT_MEASURED, "the states of the arm have no efforts: use a driver that reports them")

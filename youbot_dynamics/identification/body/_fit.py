@@ -85,10 +85,16 @@ class BodyAxis:
     measured: Vector  # (m,) speed [unit/s]
     modelled: Vector  # (m,) speed of the model [unit/s]; empty if nothing was fitted
     whiteness: Whiteness | None = None  # of their difference, None if nothing was fitted
+    stop: Reason | None = None  # why no axis shows a response: this one stops between its commands
 
     def __getitem__(self, kind: str) -> Estimate:
         """Estimate of one of KINDS."""
         return self.estimates[KINDS.index(kind)]
+
+    def stopped(self, stop: Reason) -> BodyAxis:
+        """The same without a response, since an axis of the base stops between its commands."""
+        refused = tuple(one.refused(stop) if one.identified else one for one in self.estimates)
+        return replace(self, estimates=refused, modelled=np.zeros(0), whiteness=None)
 
     def without_curve(self) -> BodyAxis:
         """The same without the readings."""
@@ -157,7 +163,7 @@ def identify_axis(
     elif np.ptp(measured) == 0.0:
         found = Reason(Kind.NOT_MEASURED, _STILL.format(fastest=fastest, unit=unit))
     elif stop := stopping(times, commands, time, measured, LONGEST, measured_is):
-        found = stop
+        return replace(axis, estimates=_refused(unit, stop), stop=stop)
     else:
         readings = Readings(time, measured, measured_is == "velocity")
         if len(readings.at) < _FEWEST:

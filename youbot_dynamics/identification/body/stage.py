@@ -89,6 +89,9 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
     except IdentificationError as short:
         got = f"{short.got} in {opened.path}"
         raise IdentificationError(short.thing, got=got, expected=short.expected, remedy=short.remedy) from None
+    # A driver that stops one axis between its commands stops them all, however little the others show it.
+    if stop := next((axis.stop for axis in axes if axis.stop), None):
+        axes = [axis.stopped(stop) for axis in axes]
     if mounted is not None:
         axes = [*(with_errors(axis, mounted, k) for k, axis in enumerate(axes[:2])), *axes[2:]]
     note = "" if mounted is None or not mounted.clear else f"{opened.path.name}: {mounted.in_words()}"

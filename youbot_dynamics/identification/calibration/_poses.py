@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import InputError, RecordingError
-from youbot_dynamics.identification.reading import find_pose_topic, find_wheel_states
+from youbot_dynamics.identification.reading import (
+    clocks_apart,
+    find_pose_topic,
+    find_wheel_states,
+    on_clock_of_receiver,
+)
 from youbot_dynamics.identification.signals import advancing, even_stamps
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.robot import Robot
@@ -106,8 +111,9 @@ def recorded_calibration_signals(
 ) -> CalibrationSignals:
     """Signals of a bag with the states of the wheels and any pose topic.
 
-    Stamps are used if both topics have them, otherwise the receive times of both. For clocks that were not
-    synchronised, the difference to the receive times is removed; the remaining offset is estimated. `chosen` is role ->
+    Stamps are used if both topics have them, otherwise the receive times of both. If one clock jumps or drifts against
+    the other, both are put on that of the recorder. For clocks that were not synchronised, the difference to the
+    receive times is removed; the remaining offset is estimated. `chosen` is role ->
     topic, given by the user; `pose_topic` is "" to find it; each recording has its own `number`.
 
     Raises:
@@ -131,7 +137,10 @@ def recorded_calibration_signals(
     poses = recording.poses(topic)
     stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(poses.stamp)))
     wheel_time, pose_time = (states.stamp, poses.stamp) if stamped else (states.received, poses.received)
-    if stamped:
+    clocks = (states.stamp, poses.stamp), (states.received, poses.received)
+    if stamped and clocks_apart(*clocks).moving:
+        wheel_time, pose_time = map(on_clock_of_receiver, *clocks)
+    elif stamped:
         clock_difference = float(np.median(poses.received - poses.stamp) - np.median(states.received - states.stamp))
         if abs(clock_difference) > _ONE_CLOCK:
             pose_time = pose_time + clock_difference

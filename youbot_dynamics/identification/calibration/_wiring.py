@@ -194,7 +194,7 @@ def _per_column(causes: Vector, effects: Vector) -> Vector | None:
         singular = np.linalg.svd(causes, compute_uv=False)
         if singular[-1] < _FLAT * singular[0]:
             return None
-        solution: Vector = np.linalg.lstsq(causes, effects, rcond=None)[0]
+        solution: Vector = np.asarray(np.linalg.lstsq(causes, effects, rcond=None)[0], dtype=np.float64)
         if not last:
             misfit = np.sum((effects - causes @ solution) ** 2, axis=1)
             kept = misfit <= np.quantile(misfit, _KEPT)

@@ -1,16 +1,15 @@
 """Delay of each axis: the time shift for which the held command best explains the motion."""
 
 from youbot_dynamics.identification.delay._estimator import (
-    LEAD,
     LEAST_EXPLAINED,
     OPPOSITE_MISFIT,
     DelayEstimate,
     estimate_delay,
     negligible_delay,
-    stopping,
 )
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
+    LEAD,
     LEAST_LAG,
     LONGEST,
     LaggedCommand,
@@ -20,6 +19,7 @@ from youbot_dynamics.identification.delay._fopdt import (
     orthogonal_size,
 )
 from youbot_dynamics.identification.delay._reasons import CONSTANT, OPPOSITE, leading
+from youbot_dynamics.identification.delay._stops import stopping
 
 __all__ = [
     "BLOCK",

@@ -20,6 +20,7 @@ from youbot_dynamics.identification.delay._channel import Channel
 from youbot_dynamics.identification.delay._fopdt import (
     BLOCK,
     CLOCK,
+    LEAD,
     LONGEST,
     LaggedCommand,
     covariance_in_blocks,
@@ -35,8 +36,8 @@ from youbot_dynamics.identification.delay._reasons import (
     OPPOSITE,
     PERIODIC,
     leading,
-    stops,
 )
+from youbot_dynamics.identification.delay._stops import stop_after_commands
 from youbot_dynamics.identification.least_squares import (
     SIGNIFICANT,
     Estimate,
@@ -53,7 +54,6 @@ from youbot_dynamics.identification.least_squares import (
 from youbot_dynamics.identification.signals import HeldCommand
 
 _GRID = 5e-3  # step of the coarse search [s]
-LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
 _FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
 _LARGEST = 0.01  # half-width above which that of no delay is negligible [s]
@@ -67,9 +67,6 @@ _RISE = 1.5  # ratio of the misfit between two minima to the lower one that make
 OPPOSITE_MISFIT = 0.5
 # Share of the motion that the shifted command must explain; below it, something else or nothing moved the axis.
 LEAST_EXPLAINED = 0.9
-# Times after a command at which motion may stop [s]; periods of the readings in the shortest that they show; share of
-# the squared residual that must be left if it does.
-_STOP_TIMES, _SEEN, _STOPS = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0]), 2.0, 0.5
 # Larger readings are corrupt data; their squares would overflow.
 _LARGEST_VALUE = 1e9
 
@@ -189,14 +186,16 @@ def estimate_delay(
             remedy="make a longer recording, with command and motion in one bag",
         )
 
-    estimates = []
-    for k, name in enumerate(names):
+    made = []
+    for k in range(len(names)):
         rows, used = valid[k], inside[k] & _plausible(stamps, motions[:, k])
         tables = (table for table in (commands, friction_table) if table is not None)
         held = [HeldCommand.beside(sent[rows], table[rows, k], stamps[used], measured_is) for table in tables]
-        channel = Channel(stamps[used], motions[used, k], longest, *held)
-        estimates.append(_estimate_channel(name, channel, model == "fopdt"))
-    return tuple(estimates)
+        made.append(Channel(stamps[used], motions[used, k], longest, *held))
+    # A driver that stops one channel between its commands stops them all, however little the others show it.
+    stop = next(filter(None, map(stop_after_commands, made)), None)
+    both = model == "fopdt"
+    return tuple(_estimate_channel(name, channel, both, stop) for name, channel in zip(names, made, strict=True))
 
 
 def _shortest_common_time(longest: float) -> float:
@@ -238,8 +237,8 @@ def _plausible(time: Vector, values: Vector) -> Flags:
         return np.asarray(np.isfinite(time) & (np.abs(values) < _LARGEST_VALUE))
 
 
-def _estimate_channel(name: str, channel: Channel, separate: bool) -> DelayEstimate:
-    """Delay of a channel, dead time and lag if they are wanted `separate`."""
+def _estimate_channel(name: str, channel: Channel, separate: bool, stop: Reason | None) -> DelayEstimate:
+    """Delay of a channel, dead time and lag if they are wanted `separate`; none if it may `stop` between commands."""
     command, time = channel.command, channel.time
     recent = command.values[command.times > time[0] - channel.longest] if len(time) else command.values[:0]
     fastest = float(np.max(np.abs(recent), initial=0.0))
@@ -257,6 +256,8 @@ def _estimate_channel(name: str, channel: Channel, separate: bool) -> DelayEstim
         return without_fit(Reason(Kind.TOO_LITTLE_DATA, few))
     if np.ptp(recent) <= 1e-9 * max(1.0, fastest):
         return without_fit(CONSTANT)
+    if stop is not None:
+        return without_fit(stop)
     whole = _best_shift(channel)
     if whole is None:
         return without_fit(CONSTANT_BEFORE)
@@ -386,8 +387,6 @@ def _not_shown(
     """
     total = float(centred @ centred)
     value, misfit = min(minima, key=lambda minimum: minimum[1])
-    if stop := _stop_after(channel, centred, _STOPS * misfit):
-        return stops(stop)
     if misfit > (1.0 - LEAST_EXPLAINED) * total:
         share = f"the command explains only {1.0 - misfit / total:.0%} of the motion; {LEAST_EXPLAINED:.0%} is needed"
         return Reason(Kind.UNEXPLAINED, f"{share}: the axis was hardly driven, or something else moved it")
@@ -415,43 +414,6 @@ def _without_friction(residual: Vector, columns: Vector, channel: Channel, query
     norms = np.linalg.norm(table, axis=0)
     table = table[:, norms > 0.0] / norms[norms > 0.0]
     return np.asarray(residual - table @ np.linalg.lstsq(table, residual, rcond=None)[0])
-
-
-def _stop_after(channel: Channel, centred: Vector, enough: float) -> float:
-    """Time after each command at which motion stops although the next one comes later [s], 0 if it does not.
-
-    A driver with a dead man's switch does that. It is so if a command that ends then leaves a squared residual of the
-    motion (m,), `centred`, below `enough` for some shift.
-    """
-    command, total = channel.command, float(centred @ centred)
-    gaps = np.diff(command.times)
-    usual = float(np.quantile(gaps, 0.95))
-    found = 0.0
-    for after in _STOP_TIMES[(_STOP_TIMES < usual) & (_STOP_TIMES > _SEEN * usual_step(channel.time))].tolist():
-        early = np.flatnonzero(gaps > after)
-        times = np.insert(command.times, early + 1, command.times[early] + after)
-        ending = HeldCommand(times, np.insert(command.values, early + 1, 0.0), command.half_window)
-        for shift in np.arange(0.0, channel.longest, 2.0 * _GRID).tolist():
-            squares = total - max(0.0, channel.explained(centred, shift, ending))
-            if squares < enough:
-                found, enough = after, squares
-    return found
-
-
-def stopping(
-    sent: Vector, commanded: Vector, time: Vector, motion: Vector, longest: float, measured_is: str = "position"
-) -> Reason | None:
-    """Why an axis that stops between its commands shows no response, None if it does not stop.
-
-    Commands (n,) sent at times (n,), motion (m,) at times (m,), and the others as for `estimate_delay`.
-    """
-    if len(time) < _FEWEST or np.count_nonzero(np.isfinite(commanded)) < _FEWEST:
-        return None
-    channel = Channel(time, motion, longest, HeldCommand.beside(sent, commanded, time, measured_is))
-    centred = channel.centred
-    most = max(channel.explained(centred, shift) for shift in np.arange(-LEAD, longest, 2.0 * _GRID).tolist())
-    after = _stop_after(channel, centred, _STOPS * (float(centred @ centred) - max(0.0, most)))
-    return stops(after) if after else None
 
 
 def _local_minima(misfit: Callable[[float], float], grid: Vector, misfits: Vector) -> list[tuple[float, float]]:

@@ -29,6 +29,7 @@ from youbot_dynamics.identification.least_squares import (
 )
 from youbot_dynamics.identification.signals import HeldCommand
 
+LEAD = 0.2  # negative range of the search [s]: motion before its command means wrong clocks or topics
 LONGEST = 0.8  # largest delay, dead time and lag considered [s]
 CLOCK = 2e-6  # [s] standard error of any delay: clocks and stamps are no better, however exact the fit
 BLOCK = 0.8  # [s] several correlation times of the residual (0.1-0.3 s), so that blocks are independent

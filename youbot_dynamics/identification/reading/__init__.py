@@ -1,7 +1,13 @@
 """A recording for the stages: opened and numbered, with topics found and units, clocks and stamps checked."""
 
 from youbot_dynamics.identification.reading._choices import refused_choices
-from youbot_dynamics.identification.reading._clock import ONE_WAY, clocks_apart, new_readings
+from youbot_dynamics.identification.reading._clock import (
+    ONE_WAY,
+    clocks_apart,
+    new_readings,
+    on_clock_of_receiver,
+    on_one_clock,
+)
 from youbot_dynamics.identification.reading._logs import columns_of, efforts_of, robot_of
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
@@ -45,6 +51,8 @@ __all__ = [
     "look_at",
     "motor_readings",
     "new_readings",
+    "on_clock_of_receiver",
+    "on_one_clock",
     "open_recording",
     "positions_in_degrees",
     "refused_choices",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, nan, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from youbot_dynamics.arrays import Flags, Vector, usual_step
 from youbot_dynamics.identification.least_squares import NORMAL
 
 _ROUNDING = 0.01  # [s] by which stamps of a synchronised clock may be later than the reception
+_RECEIVED, _MOVED = "receive times", "stamps, put on the clock of the recorder,"
+_ONE_CLOCK = 0.03  # [s] by which stamps of one clock, and their reception, may differ
 _LONGEST_TRAVEL = 1.0  # [s] that readings of one topic may take longer than those of another
 _MISSING = 1.5  # periods between messages above which one is missing
 _WINDOW = 25  # steps over which the rate is computed
@@ -111,6 +114,7 @@ _SMALLEST_JUMP = 0.01  # [s]
 _CAUGHT_UP = 0.75  # queued messages arrive within this share of the time between their stamps
 _LONGEST_STEP = 1.5  # periods; a longer step between stamps is a gap or a clock jump
 _JUMP_SPREADS = 6.0
+_ODD = 0.25  # [periods] of a step that is no multiple of the period
 _SHORTEST_DRIFT = 10.0  # shortest data to estimate a drift [s]
 _BINS = 100
 _DRIFT_ERROR = 5e-3  # drift over the recording above which a warning is given [s]
@@ -159,6 +163,29 @@ def check_clock(stamps: Vector, times: Vector) -> ClockCheck:
         unstamped = () if stamped else ("no message carries a stamp: receive times are used, with all their jitter",)
         rate, missing, warnings = rhythm(stamps if stamped else times, [])
         return ClockCheck(rate, missing, warnings=unstamped + warnings)
+    return _compared(stamps, times)[0]
+
+
+def on_clock_of_receiver(stamps: Vector, times: Vector) -> Vector:
+    """Stamps (m,) [s] put on the clock of the receiver, with its jumps and drift, as of messages that travel shortest.
+
+    Those of reception, `times` (m,) [s], where `check_clock` could not compare both.
+    """
+    if len(times) < _FEWEST or not np.all(np.isfinite(stamps)):
+        return times
+    checked, envelope = _compared(stamps, times)
+    return stamps + envelope if isfinite(checked.drift) else times
+
+
+def moves(checked: ClockCheck, times: Vector) -> bool:
+    """Whether a clock of stamps surely jumps or drifts against the receiver, at `times` (m,), by 5 ms or more."""
+    low, high = checked.drift_interval
+    drifts = (low > 0.0 or high < 0.0) and abs(checked.drift) * float(np.ptp(times)) > _DRIFT_ERROR
+    return bool(checked.jumps) or drifts
+
+
+def _compared(stamps: Vector, times: Vector) -> tuple[ClockCheck, Vector]:
+    """Clocks of `_FEWEST` or more messages, and the lower envelope (m,) of received - stamp [s]."""
     late = times - stamps
     prompt = _without_waits(late, times, stamps)
     places = _lasting(prompt, times, stamps, _jumps(prompt, times))
@@ -169,7 +196,7 @@ def check_clock(stamps: Vector, times: Vector) -> ClockCheck:
     jitter = _MAD * float(np.median(np.abs(off - np.median(off))))
     offset = float(np.min(prompt[: places[0]] if places else prompt))
     checked = ClockCheck(rate, missing, offset, drift, interval, jitter, jumps)
-    return replace(checked, warnings=_warnings(checked, float(np.ptp(times))) + warnings)
+    return replace(checked, warnings=_warnings(checked, times) + warnings), level + line
 
 
 def _without_waits(late: Vector, times: Vector, stamps: Vector) -> Vector:
@@ -242,8 +269,10 @@ def _measured(
     for k, place in enumerate(places):
         size = float(np.min(late[place : ends[k + 2]]) - np.min(late[ends[k] : place]))
         level[place:] += size
-        off_rhythm = [abs(float(clock[place] - clock[place - 1]) - 1.0 / rate) for clock in (stamps, times)]
-        stamp_jumped = off_rhythm[0] >= off_rhythm[1]
+        steps = [rate * float(clock[place] - clock[place - 1]) for clock in (stamps, times)]  # in periods
+        odd = [abs(step - max(1, round(step))) for step in steps]  # lost messages make a step of several periods
+        off = odd if max(odd) > _ODD else [abs(step - 1.0) for step in steps]
+        stamp_jumped = off[0] >= off[1]
         clock = "stamp" if stamp_jumped else "receive"
         jumps.append(ClockJump(float(times[place]), -size if stamp_jumped else size, clock))
     return tuple(jumps), level
@@ -281,7 +310,7 @@ def _median_slope(x: Vector, y: Vector) -> tuple[float, tuple[float, float]]:
     return float(np.median(slopes)), (float(slopes[low]), float(slopes[high]))
 
 
-def _warnings(checked: ClockCheck, duration: float) -> tuple[str, ...]:
+def _warnings(checked: ClockCheck, times: Vector) -> tuple[str, ...]:
     texts = []
     if abs(checked.offset) > _OTHER_CLOCK:
         texts.append(f"stamps and receive times are from different clocks: they differ by {checked.offset:.3g} s")
@@ -292,8 +321,8 @@ def _warnings(checked: ClockCheck, duration: float) -> tuple[str, ...]:
             f"the {clock} jumps {direction} by {abs(jump.size):.3g} s at {jump.time:.3f} s: record again with a clock "
             "that does not jump"
         )
-    low, high = checked.drift_interval
-    if abs(checked.drift) * duration > _DRIFT_ERROR and (low > 0.0 or high < 0.0):
+    if moves(replace(checked, jumps=()), times):
+        duration = float(np.ptp(times))
         faster = "faster" if checked.drift > 0.0 else "slower"
         texts.append(
             f"the clock of the stamps runs {1e6 * abs(checked.drift):.3g} ppm {faster} than that of the receiver: "
@@ -307,8 +336,15 @@ def _warnings(checked: ClockCheck, duration: float) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def clocks_apart(stamps: Sequence[Vector], received: Sequence[Vector]) -> float:
-    """How far the clocks of the stamps of two topics surely are apart in one recording [s]; 0 if they may be the same.
+class Apart(NamedTuple):
+    """How far the clocks of the stamps of two topics surely are apart [s]; 0 if they may be the same."""
+
+    constant: float
+    moving: float  # change of their difference, by jumps and drift
+
+
+def clocks_apart(stamps: Sequence[Vector], received: Sequence[Vector]) -> Apart:
+    """Compare the clocks of the stamps of two topics.
 
     Receive times of both are from the clock of the recorder. Jumps and drifts of the two clocks against it
     (`check_clock`) must be equal. No message arrives before its stamp: if one topic does and the other does not, its
@@ -320,16 +356,61 @@ def clocks_apart(stamps: Sequence[Vector], received: Sequence[Vector]) -> float:
         received: of each topic, in the same shapes [s].
     """
     checks = [check_clock(stamp, times) for stamp, times in zip(stamps, received, strict=True)]
+    one, other = checks
     duration = max(float(np.ptp(times)) if len(times) else 0.0 for times in received)
     shifts = [sum(jump.size if jump.clock == "receive" else -jump.size for jump in check.jumps) for check in checks]
-    drifts = [
-        check.drift if check.drift_interval[0] > 0.0 or check.drift_interval[1] < 0.0 else 0.0 for check in checks
-    ]
-    moving = abs(shifts[0] - shifts[1]) + abs(drifts[0] - drifts[1]) * duration
+    same = one.drift_interval[0] <= other.drift_interval[1] and other.drift_interval[0] <= one.drift_interval[1]
+    drift = 0.0 if same or not isfinite(one.drift - other.drift) else abs(one.drift - other.drift)
+    moving = abs(shifts[0] - shifts[1]) + drift * duration
     offsets = [check.offset for check in checks if isfinite(check.offset)]
     early = max(0.0, -min(offsets)) if len(offsets) == 2 and max(offsets) > -_ROUNDING else 0.0
     late = max(offsets) - min(offsets) if len(offsets) == 2 else 0.0
-    return max(moving, early, late if late > _LONGEST_TRAVEL else 0.0)
+    constant = max(early if early > _ONE_CLOCK else 0.0, late if late > _LONGEST_TRAVEL else 0.0)
+    return Apart(constant, moving if moving > _DRIFT_ERROR else 0.0)
+
+
+class OneClock(NamedTuple):
+    """Times of commands and of motion on one clock."""
+
+    command: Vector  # (n,) [s]
+    motion: Vector  # (m,) [s]
+    stamped: bool  # whether the times of the motion follow its stamps: without the jitter of reception
+    words: str  # which times these are, for results
+
+
+def on_one_clock(
+    command: tuple[Vector | None, Vector], motion: tuple[Vector | None, Vector], topics: tuple[str, str]
+) -> OneClock:
+    """Stamps of commands and motion if their clock is the same, else times of the recorder's clock.
+
+    A Twist has no stamp: its time is that of its reception. Stamps beside such times are put on the clock of the
+    recorder if theirs jumps or drifts against it, and are not used if they are later than their reception or a second
+    before it: they are of another clock then.
+
+    Args:
+        command: stamps (n,), None or NaN if there are none, and receive times (n,) [s].
+        motion: the same of the motion, (m,).
+        topics: names of both topics.
+    """
+    (sent, came), (taken, arrived) = command, motion
+    stamps = [stamp for stamp in (sent, taken) if stamp is not None and np.all(np.isfinite(stamp))]
+    if len(stamps) == 2:
+        apart = clocks_apart(stamps, (came, arrived))
+        why = f", since the clocks of their stamps differ by {max(apart):.2g} s"
+        if apart.moving:
+            sent, taken = (on_clock_of_receiver(*pair) for pair in zip(stamps, (came, arrived), strict=True))
+            return OneClock(sent, taken, True, f"{_MOVED} of {topics[0]} and {topics[1]}{why}")
+        if apart.constant:
+            return OneClock(came, arrived, False, f"{_RECEIVED} of {topics[0]} and {topics[1]}{why}")
+        return OneClock(stamps[0], stamps[1], True, f"stamps of {topics[0]} and {topics[1]}")
+    if taken is None or not np.all(np.isfinite(taken)):
+        return OneClock(came, arrived, False, f"{_RECEIVED} of {topics[0]} and {topics[1]}")
+    if moves(check_clock(taken, arrived), arrived):
+        taken, own = on_clock_of_receiver(taken, arrived), _MOVED
+    else:
+        near = -_ONE_CLOCK <= float(np.median(arrived - taken)) < _LONGEST_TRAVEL
+        taken, own = (taken, "stamps") if near else (arrived, _RECEIVED)
+    return OneClock(came, taken, taken is not arrived, f"{_RECEIVED} of {topics[0]}, {own} of {topics[1]}")
 
 
 def new_readings(readings: Vector) -> tuple[Flags, int]:
