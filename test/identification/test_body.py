@@ -455,7 +455,7 @@ def test_a_gyro_and_a_stamped_twist_give_the_yaw_axis(drive, tmp_path):
     yaw = found["robot.base.delay.effective_yaw"].estimate
     assert yaw.identified and yaw.value == pytest.approx(drive.delays[2], abs=0.01)
     assert "not measured" in found["robot.base.delay.effective_x"].estimate.verdict
-    assert found.sources[0].clock == "stamps of /cmd_vel, stamps of /imu/data"
+    assert found.sources[0].clock == "stamps of /cmd_vel and /imu/data"
 
 
 def stamped_bag(folder: Path, drive: Drive, topic: str, kind: str, messages: list[bytes]) -> Path:

@@ -26,8 +26,19 @@ AXES = ("x", "y", "yaw")
         OwnBase(4, rate=24.0, wheel_states=False),
         OwnBase(5, ahead=0.35),  # its stamps are later than their reception: they are of another clock
         OwnBase(4, rate=24.0, wheel_states=False, ahead=0.35),
+        OwnBase(5, drift=3e-4),  # 18 ms over the drive, half of which were taken for delay
+        OwnBase(4, rate=24.0, wheel_states=False, drift=-3e-4),
     ],
-    ids=["50 Hz", "100 Hz", "long lag", "no wheel states", "clock ahead", "clock of odometry ahead"],
+    ids=[
+        "50 Hz",
+        "100 Hz",
+        "long lag",
+        "no wheel states",
+        "clock ahead",
+        "clock of odometry ahead",
+        "clock drifts",
+        "clock of odometry drifts",
+    ],
 )
 def test_the_delay_is_dead_time_plus_lag(base: OwnBase, tmp_path: Path) -> None:
     """By the wheels it was 179.4 (179.1 to 179.7) for 180 ms, beside a response of 120.00 and 60.00."""
@@ -38,6 +49,17 @@ def test_the_delay_is_dead_time_plus_lag(base: OwnBase, tmp_path: Path) -> None:
         low, high = result[f"robot.base.delay.effective_{axis}"].estimate.interval
         assert low <= base.dead_time + base.lag <= high and high - low < 1e-3
         assert high - low > 4e-6, "no clock is better"
+
+
+def test_dead_times_of_a_response_hold_for_two_lags_in_series(tmp_path: Path) -> None:
+    """They were 105.6 (103.6 to 107.6) ms for 50, while the stage `delay` refused them in the same run."""
+    base = OwnBase(7, dead_time=0.05, lag=0.1, lags=2)
+    file, bag = base.write(tmp_path)
+    result = yd.identify(bag, yd.load_robot(robot_file=file), only=["delay", "response"]).result
+    for axis in AXES:
+        finding = result[f"robot.base.response.dead_time_{axis}"]
+        assert finding.usable, "the response as a whole predicts the motion"
+        assert not finding.identified or finding.estimate.interval[0] <= base.dead_time
 
 
 def test_a_gain_by_the_wheels_is_told_to_be_one_for_their_geometry(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ class OwnBase:
     wheel_states: bool = True
     differences: bool = False  # whether its speeds are differences of positions, else instantaneous
     ahead: float = 0.0  # of the clock of its stamps before that of the recorder [s]
+    drift: float = 0.0  # how much faster this clock runs [1]
+    lags: int = 1  # equal ones in series
 
     def write(self, folder: Path, duration: float = 60.0) -> tuple[Path, Path]:
         """The robot file, and a bag of a drive with cmd_vel at 50 Hz, odom and, if it has them, wheel states."""
@@ -50,9 +52,14 @@ class OwnBase:
         twists = np.column_stack([ramps(random, sent, *limit) for limit in limits])
         stamps = np.arange(random.uniform(0.0, 1.0 / self.rate), duration - 0.1, 1.0 / self.rate)
         # In the frame of the base: sums of its steps, which its wheels show.
-        moved = followed(sent + self.dead_time, twists * self.gains, self.lag, stamps)
+        acted, speeds = sent + self.dead_time, twists * self.gains
+        for _ in range(self.lags - 1):
+            fine = np.arange(acted[0], acted[-1], 1e-3)
+            speeds = np.diff(followed(acted, speeds, self.lag, fine), axis=0) / 1e-3
+            acted = fine[:-1] + 0.5e-3  # each speed is a mean over a step that was held over the step before
+        moved = followed(acted, speeds, self.lag, stamps)
         step = 1.0 / self.rate if self.differences else 1e-6
-        before = followed(sent + self.dead_time, twists * self.gains, self.lag, stamps - step)
+        before = followed(acted, speeds, self.lag, stamps - step)
         speeds = (moved - before) / step
         rows: list[Row | TypedRow] = [
             (time, "/cmd_vel", TWIST, twist_cdr(twist)) for time, twist in zip(sent.tolist(), twists, strict=True)
@@ -64,7 +71,9 @@ class OwnBase:
             np.column_stack([c * steps[:, 0] - s * steps[:, 1], s * steps[:, 0] + c * steps[:, 1]]), axis=0
         )
         for time, place, turn, speed in zip(stamps.tolist(), path, heading, speeds, strict=True):
-            cdr = odometry_cdr(nanoseconds(time + self.ahead), "odom", "base_link", (*place, turn), speed)
+            cdr = odometry_cdr(
+                nanoseconds(time * (1.0 + self.drift) + self.ahead), "odom", "base_link", (*place, turn), speed
+            )
             rows.append((time, "/odom", ODOMETRY, cdr))
         if self.wheel_states:
             angles = moved @ to_wheels
@@ -72,6 +81,10 @@ class OwnBase:
                 angles = self.quantum * np.round(angles / self.quantum)
             for time, row, speed in zip(stamps.tolist(), angles, speeds @ to_wheels, strict=True):
                 rows.append(
-                    (time, "/joint_states", joint_state_cdr(nanoseconds(time + self.ahead), WHEELS, row, speed))
+                    (
+                        time,
+                        "/joint_states",
+                        joint_state_cdr(nanoseconds(time * (1.0 + self.drift) + self.ahead), WHEELS, row, speed),
+                    )
                 )
         return file, write_rows(folder / f"drive_{self.seed}", rows, robot_id="")

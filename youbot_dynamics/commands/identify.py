@@ -57,7 +57,7 @@ def identify_command(given: argparse.Namespace) -> int:
         files = (given.robot_file, given.params_file)
         if assumed := assumptions(*files, most=sys.maxsize):
             identification = dataclasses.replace(identification, notes=(*identification.notes, assumed))
-        better = identification.result.applied_to(robot)
+        better = identification.result.applied_to(identification.robot)
         if identification.paths:
             step("simulating the stabilised drives")
         comparisons = [compare(name, [path], better) for name, path in identification.paths.items()]

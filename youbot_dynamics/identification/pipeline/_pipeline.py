@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +37,9 @@ from youbot_dynamics.simulation.youbot import BaseOnly
 _MOST_LISTED = 4  # problems of the data listed in a refusal
 _MOST_PATHS = 12  # recordings whose paths are drawn; those of a fleet would fill the report
 _LIMIT = "acceleration_{axis}"  # of an axis, by the stage body
+_FRICTION = "wheel_coulomb"  # of the response
+_PARTS = {"dead_time_{axis}": "dead_time_{axis}", "lag": "lag_{axis}"}  # of response -> of delay
+_OTHER_ORDER = Reason(Kind.OTHER_EXPLANATION, "several lags in series explain the motion too, with another dead time")
 _TIME_OFFSETS = ("time_offset", "time_offset_{recording}")  # of the poses ahead of the wheels
 _LATE = 5e-3  # [s] by which wheel stamps are later than those of poses before it is said
 
@@ -141,7 +145,7 @@ def identify(
             if isinstance(outcome, YoubotDynamicsError):
                 lacking[name] = outcome
                 continue
-            outcome = _with_errors_of_scales(outcome, stages)
+            outcome = _with_errors_of_orders(_with_errors_of_scales(outcome, stages), stages)
             repeated |= _add(stages, outcome)
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
     stages = _without_what_limits_hide(stages)
@@ -211,6 +215,31 @@ def _with_errors_of_scales(outcome: StageResult, stages: Sequence[StageResult]) 
         return replace(finding, estimate=wider)
 
     return replace(outcome, findings=tuple(scaled(finding) for finding in outcome.findings))
+
+
+def _with_errors_of_orders(outcome: StageResult, stages: Sequence[StageResult]) -> StageResult:
+    """The response with what the stage `delay` leaves open of dead time and lag, if no friction of wheels shows.
+
+    Both explain the same motion by dead time and lag then, but only the delay has several lags in series as another
+    explanation. With friction, the loops that it disturbs are that of the response.
+    """
+    friction = next((one.estimate for one in outcome.findings if one.row.key == _FRICTION), None)
+    shown = friction is None or friction.value > NORMAL * friction.standard_error
+    parts = [one for stage in stages if stage.stage == "delay" for one in stage.findings]
+    if outcome.stage != "response" or shown or not parts:
+        return outcome
+
+    def judged(finding: Finding) -> Finding:
+        name, axis = finding.row.key, finding.row.of.get("axis")
+        same = [one.estimate for one in parts if one.row.key == _PARTS[name] and axis in (None, one.row.of["axis"])]
+        changes = [
+            math.hypot(one.value - finding.estimate.value, 0.5 * float(np.ptp(one.interval)) / NORMAL) for one in same
+        ]
+        rival = Rival(_OTHER_ORDER, {finding.estimate.name: max(filter(math.isfinite, changes), default=0.0)})
+        (wider,) = widened([finding.estimate], (), [rival], NORMAL)
+        return replace(finding, estimate=wider)
+
+    return replace(outcome, findings=tuple(judged(one) if one.row.key in _PARTS else one for one in outcome.findings))
 
 
 def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:
