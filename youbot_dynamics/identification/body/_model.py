@@ -43,6 +43,7 @@ _REFINEMENTS = 2  # of the delay
 BUDGET = 100  # steps of the search for delay and lag
 _BLOCK = 3.0 * WINDOW  # in which means depend little on those of the next [s]
 _SAME_RHYTHM = "; readings and commands have the same rhythm, and the lag is short"
+_PHASES = 10  # of the steps of readings, on which changes may fall; at more, little stays open
 HIDDEN = 0.12  # share of the residual that may look like a change of delay or gain after any averaging
 
 
@@ -60,11 +61,12 @@ class Readings:
         at: (k,) middles of the windows [s].
         mean: (k,) speeds over them.
         negligible_delay: half-width that suffices for any delay [s].
+        step: the usual one between readings [s].
     """
 
     def __init__(self, time: Vector, motion: Vector, speeds: bool) -> None:
         kept = np.flatnonzero(np.diff(np.floor((time - time[0]) / _DENSEST), prepend=-1.0) > 0.0)
-        self.negligible_delay = negligible_delay(time)
+        self.negligible_delay, self.step, self._stamps = negligible_delay(time), usual_step(time), time
         self._speeds, self.path = speeds, self._path_of(time, motion, speeds)[kept]
         self.time = time = time[kept]
         self._steps = np.diff(time)
@@ -85,6 +87,10 @@ class Readings:
         """Reading before each time of `query` (k,), and the share (k,) of the step to the next that has passed."""
         before = np.clip(np.searchsorted(self.time, query, side="right") - 1, 0, len(self.time) - 2)
         return before, (query - self.time[before]) / np.maximum(self._steps[before], 1e-12)
+
+    def phases(self, query: Vector) -> Vector:
+        """Times (k,) in steps of the readings (n,), from the first one on [1]."""
+        return np.asarray(np.interp(query, self._stamps, np.arange(float(len(self._stamps)))))
 
     def means(self, paths: Vector) -> Vector:
         """Mean speeds (k, ...) of paths (m, ...)."""
@@ -196,14 +202,22 @@ class Fit:
         return estimates[0], *identified_together(estimates[1], estimates[2]), estimates[3]
 
     def _aliasing_error(self, lag: float, sent: HeldCommand) -> float:
-        """Largest error of the delay by readings that fall on the same phase of each period of the command [s].
+        """Largest error of the delay by changes of the command that fall on few phases of the steps of readings [s].
 
-        Such readings fold the edges of the held command onto the motion. Without a lag a step between two readings
-        leaves no trace of its time; a lag damps the first of the folded frequencies, 1 / period.
+        Speeds at two readings leave no trace of when between them the motion changed. Changes at any time average that
+        out, in step with the readings they do not: at h phases, h times a step apart, a h-th of the step stays open. A
+        lag leaves a trace: it damps the frequency h / step, onto which they are folded.
         """
-        period = usual_step(sent.times)
-        phase = np.exp(2j * np.pi * sent.place(self.readings.at)[1] / period)
-        return 0.5 * period * float(np.abs(np.mean(phase))) / hypot(1.0, 2.0 * np.pi * lag / period)
+        changes, step = np.diff(sent.values), self.readings.step
+        moved = changes != 0.0
+        weights, phases = changes[moved] ** 2, self.readings.phases(sent.times[1:][moved] + self.delay)
+        if not len(weights):
+            return 0.0
+        h = np.arange(1.0, _PHASES + 1.0)
+        alike = np.abs(np.exp(2j * np.pi * np.outer(h, phases)) @ weights / np.sum(weights)) ** 2
+        alike -= np.sum(weights**2) / np.sum(weights) ** 2  # of as many at any time
+        folded = 0.5 * step / h * np.sqrt(np.maximum(alike, 0.0)) / np.hypot(1.0, 2.0 * np.pi * lag * h / step)
+        return float(np.max(folded))
 
 
 def _widened(estimate: Estimate, unknown: Unknown, margin: float) -> Estimate:
