@@ -112,13 +112,27 @@ def test_where_the_wheels_are_not_told_apart_the_robot_keeps_its_errors_and_gets
     assert np.mean(found.base.radii) == pytest.approx(found["wheel_radius"].value, rel=1e-12)
 
 
+def shrunk(errors: list[float], deviations: list[float], mean: float = -3.0) -> np.ndarray:
+    """Errors (n,) of radii whose logarithms were found with independent errors, as they are believed."""
+    logarithms = mean + np.array(errors)
+    believed = logarithms + shrinkage(logarithms, np.diag(np.square(deviations)))
+    return believed - np.mean(believed)
+
+
 def test_radii_are_shrunk_towards_their_mean_by_how_little_they_differ() -> None:
-    small = shrinkage(0.02 * np.array([1.0, -1.0, 1.0, -1.0]), 1e-4**2)
-    assert 0.0 < small < 1e-3
-    assert shrinkage(np.array([5e-4, -1e-4, -6e-4, 2e-4]), 4e-4**2) > 0.7
-    assert shrinkage(np.zeros(4), 1e-4**2) == 1.0
-    shares = [shrinkage(size * np.array([1.0, 0.0, -1.0, 0.0]), 1e-4**2) for size in np.geomspace(3e-4, 0.03, 30)]
-    assert np.all(np.diff(shares) <= 0.0)
+    even = [1e-4] * 4
+    np.testing.assert_allclose(shrunk([0.02, -0.02, 0.02, -0.02], even), [0.02, -0.02, 0.02, -0.02], rtol=1e-3)
+    assert np.max(np.abs(shrunk([5e-4, -1e-4, -6e-4, 2e-4], [4e-4] * 4))) < 0.3 * 6e-4
+    np.testing.assert_allclose(shrunk([0.0] * 4, even), 0.0, atol=1e-12)
+    kept = [shrunk([size, 0.0, -size, 0.0], even)[0] / size for size in np.geomspace(3e-4, 0.03, 30)]
+    assert np.all(np.diff(kept) >= -1e-9) and kept[-1] > 0.999
+
+
+def test_a_wheel_that_is_hardly_known_changes_none_that_are_known() -> None:
+    """All errors were shrunk by one factor: -0.55 % was told as -0.03 +-0.012 % because of another wheel."""
+    logarithms = -3.0 + np.array([-0.004, 0.012, -0.0055])
+    changes = shrinkage(logarithms, np.diag(np.square([6e-5, 0.015, 6e-5])))
+    assert np.max(np.abs(changes[[0, 2]])) < 6e-5 and changes[1] < -0.005
 
 
 @pytest.mark.parametrize("size", [8e-4, 1.5e-3])

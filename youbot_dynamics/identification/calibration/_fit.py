@@ -70,6 +70,10 @@ _ASSUMED = Reason(
     "the poses do not show it: drive forward, sideways and turn; that the wheels hardly turn against each other does "
     "not show it, because stiff speed loops let unequal wheels slip",
 )
+_LIKE_OTHERS = Reason(
+    Kind.NOT_EXCITED,
+    "the radius of a wheel is hardly known, and that it is likely like those of the others changes this value",
+)
 _REASONS = None, _ASSUMED, _SLIPPING, _MISPLACED
 _CHECK = "check order and signs of the wheels, and that the poses are of this robot with z up"
 ALIKE = Reason(Kind.CONFUSED, "it cannot be distinguished from the others: the robot moved in one way only")
@@ -263,31 +267,30 @@ class _Reported(NamedTuple):
     value: float
     slope: Vector
     slipped: float = 0.0  # its change by a slip that is as large as the motion
+    moved: float = 0.0  # its change by `_likely_radii`
 
 
 def _reported(guess: Guess, names: Sequence[str], solved: Solved | None) -> list[_Reported]:
     """Mean radius r, relative errors e_i = r_i / r - 1 of the n radii, then the values of the other unknowns.
 
     The first unknowns are ln r_i, so dr = sum of r_i / n d ln r_i and de_i = r_i / r (d ln r_i - sum of r_j / (n r) d
-    ln r_j). Errors, and with them the radii, are shrunk by all that may have caused them: errors of the fit and its
-    rivals. What is unknown of them is not shrunk. The verdict is on the differences of all wheels together, so an error
-    that happens to be zero is as well known as the others.
+    ln r_j). The radii are the likely ones of `_likely_radii`. The verdict is on the differences of all wheels together,
+    so an error that happens to be zero is as well known as the others.
     """
     n, offsets = len(guess.base.radii), len(guess.offsets)
-    mean, zeros = float(np.mean(guess.base.radii)), np.zeros(len(names) - n)
+    fitted = guess.base.radii
+    radii = fitted if solved is None else _likely_radii(fitted, solved)
+    mean, zeros = float(np.mean(radii)), np.zeros(len(names) - n)
+    errors = radii / mean - 1.0
+    moves = mean - float(np.mean(fitted)), errors - fitted / float(np.mean(fitted)) + 1.0
     radius = Unknown(RADIUS, "m", share=_USEFUL)
-    reported = [_Reported(radius, mean, np.concatenate([guess.base.radii / n, zeros]), slipped=mean)]
-    error_slopes = (guess.base.radii / mean)[:, None] * (np.eye(n) - guess.base.radii / (n * mean))
-    errors, rows = guess.base.radii / mean - 1.0, np.column_stack([error_slopes, np.tile(zeros, (n, 1))])
-    if solved is not None:
-        rivals = [change for row in rows for change in _by_rivals(row, 1.0, solved)]
-        variance = sum(error**2 for error in [*map(solved.fit.error_of, rows), *rivals]) / (n - 1)
-        errors *= 1.0 - shrinkage(errors, variance) if math.isfinite(variance) else 1.0
-    radii = mean * (1.0 + errors)
+    reported = [_Reported(radius, mean, np.concatenate([radii / n, zeros]), slipped=mean, moved=moves[0])]
+    error_slopes = (radii / mean)[:, None] * (np.eye(n) - radii / (n * mean))
+    rows = np.column_stack([error_slopes, np.tile(zeros, (n, 1))])
     resolution = max(_EVEN, WIDEST_SHARE * math.sqrt(float(np.mean(errors**2))))
-    for name, error, row in zip(names[:n], errors.tolist(), rows, strict=True):
+    for name, error, row, moved in zip(names[:n], errors.tolist(), rows, moves[1].tolist(), strict=True):
         unknown = Unknown(name.replace(RADIUS, RADIUS_ERROR), "1", resolution=resolution)
-        reported.append(_Reported(unknown, error, row, slipped=1.0))
+        reported.append(_Reported(unknown, error, row, slipped=1.0, moved=moved))
     size = lever(guess.base), guess.base.lateral_factor
     values = np.concatenate([radii, size, guess.sensor, guess.offsets, [guess.smoothing]])
     slopes_ = np.diag(np.concatenate([values[: n + 2], np.ones(len(names) - n - 2)]))
@@ -296,12 +299,29 @@ def _reported(guess: Guess, names: Sequence[str], solved: Solved | None) -> list
     resolutions.append(_STRONG)
     # The place of the body suffers the mean of what the wheels do.
     slipped = [*radii, *size, *(np.array([size[0], size[0], 1.0]) / math.sqrt(n)), *np.zeros(offsets + 1)]
-    for name, unit, value, slope, fine, change in zip(
-        names, units, values.tolist(), slopes_, resolutions, slipped, strict=True
+    moved = [*(radii - fitted), *np.zeros(len(names) - n)]
+    for name, unit, value, slope, fine, *changes in zip(
+        names, units, values.tolist(), slopes_, resolutions, slipped, moved, strict=True
     ):
         unknown = Unknown(name, unit, resolution=fine, share=WIDEST_SHARE if fine else _USEFUL)
-        reported.append(_Reported(unknown, value, slope, slipped=change))
+        reported.append(_Reported(unknown, value, slope, *changes))
     return reported
+
+
+def _likely_radii(radii: Vector, solved: Solved) -> Vector:
+    """Radii (n,) [m] as they most likely are, for fitted ones; those that are well known hardly differ from these.
+
+    The errors of their logarithms are those of the fit with its rivals, in the directions that the fit leaves open.
+    """
+    n = len(radii)
+    rows = np.pad(np.eye(n), ((0, 0), (0, len(solved.fit.unknowns) - n)))
+    errors = np.array([math.hypot(solved.fit.error_of(row), *_by_rivals(row, 1.0, solved)) for row in rows])
+    if not np.all(np.isfinite(errors)):
+        return radii
+    parts = solved.influence[:n] @ solved.influence[:n].T + solved.assumed[:n] @ solved.assumed[:n].T
+    parts += solved.fit.covariance[:n, :n] + (solved.slip.loads**2 + solved.slip.unexplained**2) * np.eye(n)
+    scale = errors / np.sqrt(np.maximum(np.diag(parts), 1e-300))
+    return np.asarray(radii * np.exp(shrinkage(np.log(radii), parts * np.outer(scale, scale))))
 
 
 def _estimate(reported: _Reported, reason: Reason | None, solved: Solved | None) -> Estimate:
@@ -322,8 +342,10 @@ def _estimate(reported: _Reported, reason: Reason | None, solved: Solved | None)
     if np.sum(used) == 1:
         hint = confused(alike(names.tolist(), linear_fit.correlation)[int(np.flatnonzero(used)[0])])
     judged = judge(unknown, reported.value, error, multiple * error, hint)
-    changes = zip(_REASONS, _by_rivals(reported.slope, reported.slipped, solved), strict=True)
-    return widened([judged], [unknown], [Rival(why, {unknown.name: change}) for why, change in changes], multiple)[0]
+    changes = _by_rivals(reported.slope, reported.slipped, solved)
+    further = math.sqrt(max(reported.moved**2 - error**2 - sum(change**2 for change in changes), 0.0))
+    pairs = zip((*_REASONS, _LIKE_OTHERS), (*changes, further), strict=True)
+    return widened([judged], [unknown], [Rival(why, {unknown.name: change}) for why, change in pairs], multiple)[0]
 
 
 def _by_rivals(slope: Vector, slipped: float, solved: Solved) -> tuple[float, float, float, float]:

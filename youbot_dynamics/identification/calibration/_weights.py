@@ -89,15 +89,26 @@ def deviation(tables: Sequence[Vector]) -> float:
     return max(MEDIAN_TO_DEVIATION * float(np.median(values)), _SMALLEST)
 
 
-def shrinkage(errors: Vector, variance: float) -> float:
-    """Factor from 0 to 1 by which radius errors (n,) are shrunk towards 0 by empirical Bayes.
+def shrinkage(logarithms: Vector, covariance: Vector) -> Vector:
+    """Changes (n,) of the logarithms (n,) of radii towards each other, by empirical Bayes, for a covariance (n, n).
 
-    The radii are modelled as random about their mean. Their variance is estimated by moments: sum of e^2 / (n - 1)
-    minus the variance of one error.
+    The radii are modelled as random about their mean. The variance of that is the most likely one for the differences
+    of the wheels. What the data show well stays; what they leave open follows the others.
 
-    Source: Efron and Morris 1975, with n - 1 instead of n - 3.
+    Source: Efron and Morris 1975, with unequal variances.
     """
-    return float(min(1.0, variance * (len(errors) - 1) / max(float(errors @ errors), 1e-300)))
+    n = len(logarithms)
+    apart = np.linalg.svd(np.eye(n) - 1.0 / n)[0][:, : n - 1]  # orthonormal differences
+    variances, axes = np.linalg.eigh(apart.T @ covariance @ apart)
+    variances, directions = np.maximum(variances, 1e-300), apart @ axes
+    squares = (directions.T @ logarithms) ** 2
+
+    def unlikely(spread: float) -> float:
+        return float(np.sum(np.log(spread + variances) + squares / (spread + variances)))
+
+    tried = np.append(0.0, np.geomspace(1e-12, 1.0, 400))
+    spread = float(tried[int(np.argmin([unlikely(value) for value in tried.tolist()]))])
+    return np.asarray(-covariance @ directions @ (directions.T @ logarithms / (spread + variances)))
 
 
 def outlier_weights(slip: Vector) -> Vector:
