@@ -31,6 +31,7 @@ _COMMANDS = "_command", "_commands"  # ends of the names of topics that tell a d
 _FOLLOWS = 0.5  # least correlation of commanded and made rotation
 _EXPLAINED = 0.8  # share of the rotation of a wheel that the motion explains: 0.97 and more of wheels, 0.5 of an arm
 _AXIS_MOVED = 0.12  # share of the largest motion above which an axis counts as moved
+_SHOWN = 0.5  # share of a motion that the joints show, below which it is noise
 _APART = 0.15  # ratio of singular values of the motion below which its axes moved together: 0.09 in circles, else 0.4
 _TURNING_RADIUS = 0.3  # [m] converts turns to distances, for that
 _ALIKE = 1.6  # largest ratio of what is alike in all wheels
@@ -96,7 +97,10 @@ def turning_joints(recording: Recording) -> Judged:
         command = f"youbot identify {recording.path}{role} --out found"
         remedy = f"record joint_states of a drive; without them no robot file helps: {command}"
         raise RecordingError(f"{recording.path}", got="no joint that turned", expected="one", remedy=remedy)
-    judged = [Judged(by, topic, tuple(_judged(groups, *way))) for by, topic, *way in _motions(recording)]
+    judged = [
+        Judged(by, topic, tuple(_judged(groups, moved_at, way, by == "poses")))
+        for by, topic, moved_at, way in _motions(recording)
+    ]
     judged.sort(key=lambda one: (round(sum(joint.explained for joint in one.wheels), 2), "driver/" in one.topic))
     best = {one.by: one for one in judged if len(one.wheels) > 1}
     sent = best.get("commands", alone).wheels
@@ -162,16 +166,16 @@ def _turned(recording: Recording, topics: Sequence[str]) -> Iterator[_Group]:
                 yield series.received[sound], angles[:, new], joints
 
 
-def _judged(groups: Sequence[_Group], moved_at: Vector, way: Vector) -> Iterator[TurningJoint]:
-    """Joints, with the delay to the motion that explains the rotation of two best."""
+def _judged(groups: Sequence[_Group], moved_at: Vector, way: Vector, noisy: bool) -> Iterator[TurningJoint]:
+    """Joints, with the delay to the motion, which may be `noisy`, that explains the rotation of two best."""
     for received, angles, joints in groups:
-        fits = [_fit(received, angles, moved_at + delay, way) for delay in _DELAYS]
+        fits = [_fit(received, angles, moved_at + delay, way, noisy) for delay in _DELAYS]
         rows, explained = max(fits, key=lambda fit: float(np.sum(np.sort(fit[1])[-2:])))
         for joint, row, share in zip(joints, rows, explained.tolist(), strict=True):
             yield replace(joint, row=row, explained=share)
 
 
-def _fit(time: Vector, angles: Vector, moved_at: Vector, way: Vector) -> tuple[Vector, Vector]:
+def _fit(time: Vector, angles: Vector, moved_at: Vector, way: Vector, noisy: bool) -> tuple[Vector, Vector]:
     """Rotation per motion (n, 3) of joints with angles (m, n), and the share (n,) of it that this explains."""
     rows = np.full((angles.shape[1], 3), np.nan)
     begins = np.arange(max(time[0], moved_at[0]), min(time[-1], moved_at[-1]) - _WINDOW, _GRID)
@@ -183,11 +187,18 @@ def _fit(time: Vector, angles: Vector, moved_at: Vector, way: Vector) -> tuple[V
     )
     size = np.sqrt(np.mean(moved**2, axis=0)) * [1.0, 1.0, _TURNING_RADIUS]
     axes = size > _AXIS_MOVED * np.max(size)
-    rows[:, axes] = np.linalg.lstsq(moved[:, axes], turned, rcond=None)[0].T
-    left = np.sum((turned - moved @ np.nan_to_num(rows).T) ** 2, axis=0)
-    singular = np.linalg.svd(moved[:, axes] / np.linalg.norm(moved[:, axes], axis=0), compute_uv=False)
-    if len(singular) and singular[-1] < _APART * singular[0]:  # the wheels follow, but not which motion turns them
-        rows[:] = np.nan
+    plain = np.linalg.lstsq(moved[:, axes], turned, rcond=None)[0]
+    left = np.sum((turned - moved[:, axes] @ plain) ** 2, axis=0)
+    # Noise of the poses would make the rows too small: the part of each motion that the joints show is without it.
+    shown = turned @ np.linalg.lstsq(turned, moved, rcond=None)[0] if noisy else moved
+    axes &= np.sum(shown**2, axis=0) > _SHOWN * np.sum(moved**2, axis=0)
+    if (
+        noisy and np.all(axes) and shown.shape[1] > turned.shape[1]
+    ):  # two wheels: what is sideways is of a body beside the middle
+        axes[1] = False
+    singular = np.linalg.svd(shown[:, axes] / np.linalg.norm(shown[:, axes], axis=0), compute_uv=False)
+    if not len(singular) or singular[-1] > _APART * singular[0]:  # else nothing tells which motion turns them
+        rows[:, axes] = np.linalg.lstsq(shown[:, axes], turned, rcond=None)[0].T
     return rows, 1.0 - left / np.maximum(np.sum(turned**2, axis=0), 1e-12)
 
 

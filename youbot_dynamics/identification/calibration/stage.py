@@ -153,9 +153,10 @@ def _drift_note(drift: Drift | None) -> list[str]:
     if drift is None:
         return []
     return [
-        "at the end of a drive, expect odometry with the identified geometry to be off by "
+        "at the end of drives like these, expect odometry with the identified geometry to be off by "
         f"{100.0 * drift.position:.2g} % of the way of the wheels and {np.degrees(drift.yaw):.2g} degrees a metre of "
-        f"it (root mean square of {drift.drives} drives or parts of drives; turns on the spot are way too)"
+        f"it (root mean square of {drift.drives} drives or parts of drives, with the noise of the poses; turns on the "
+        "spot are way too); straight ahead, or in circles one way, it may be several times that"
     ]
 
 
