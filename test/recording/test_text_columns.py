@@ -74,6 +74,28 @@ def test_parts_of_a_time_are_added_and_two_clocks_are_not(tmp_path: Path, header
         ("__time,/joint_states/position[0],/joint_states/effort[0]", "time,position.joint_0,effort.joint_0"),
         ("stamp,cmd_vel.linear.x,odom.twist.linear.x,odom.twist.angular.z", "time,command.x,measured.x,measured.yaw"),
         ("time,position.elbow:deg,command_held.x", "time,position.elbow:deg,command_held.x"),
+        # A whole pose beside a twist: the last number of the quaternion was read as the rate of the yaw.
+        (
+            "__time,/cmd_vel/linear/x,/cmd_vel/angular/z,/odom/pose/pose/position/x,/odom/pose/pose/position/z,"
+            "/odom/pose/pose/orientation/z,/odom/pose/pose/orientation/w,/odom/twist/twist/linear/x,"
+            "/odom/twist/twist/angular/z",
+            "time,command.x,command.yaw,_,_,_,_,measured.x,measured.yaw",
+        ),
+        (
+            "Time,Commanded Linear Velocity (m/s),Commanded Angular Velocity (rad/s),Measured Linear Velocity (m/s),"
+            "Measured Angular Velocity (rad/s)",
+            "time,command.x:m/s,command.yaw:rad/s,measured.x:m/s,measured.yaw:rad/s",
+        ),
+        ("time,linear_cmd,angular_cmd,linear_meas,angular_meas", "time,command.x,command.yaw,measured.x,measured.yaw"),
+        ("stamp,cmd_lin_x,cmd_ang_z,odom_lin_x,odom_ang_z", "time,command.x,command.yaw,measured.x,measured.yaw"),
+        (
+            "Time (s),cmd_vel x (mm/s),cmd_vel yaw (deg/s),odom x (mm/s),odom yaw (deg/s)",
+            "time,command.x:mm/s,command.yaw:deg/s,measured.x:mm/s,measured.yaw:deg/s",
+        ),
+        (
+            "time_s,cmd_vel_x,cmd_yaw_rate,actual_vel_x,actual_yaw_rate",
+            "time,command.x,command.yaw,measured.x,measured.yaw",
+        ),
         ("datetime,current_position,T_motor,i,u", "time,position.joint"),
         # They were read as N m, A and V of joints named "motor_m" and "motor_Ncm".
         ("time,motor_angle_deg,motor_torque_mNm", "time,position.joint:deg,effort.joint:mNm"),

@@ -67,6 +67,9 @@ _SILENT = set(
 _SILENT |= set("twist value rads ticks counts raw sensor dot per".split())
 _GENERAL = {"joint", "motor", "axis", "arm", "shaft", "actuator"}  # names of the only joint
 _SPEEDS = {"vx": "x", "vy": "y", "wz": "yaw", "vyaw": "yaw", "vtheta": "yaw", "vth": "yaw"}
+_LINEAR, _ANGULAR = {"linear", "lin"}, {"angular", "ang"}
+_MOVING = {*_LINEAR, *_ANGULAR, "omega", "w", "rate"}
+_OF_SPEED = {"m/s", "mm/s", "rad/s", "deg/s", "mrad/s", "rpm"}
 _AXES = {"x": "x", "y": "y", "yaw": "yaw", "theta": "yaw", "heading": "yaw", "omega": "yaw", "w": "yaw"}
 
 _OF_MOTOR = re.compile(r"(?<=.)_motor$", re.IGNORECASE)  # "J1 Motor Current" is of joint J1
@@ -146,6 +149,8 @@ def meaning_of(header: str, base: bool) -> Meaning:
         return Meaning(why=f"unit {brackets[-1]!r} is none that is known: give it with a factor")
     commanded = any(word in _COMMANDS for word in words)
     role = _role(words)
+    if base and ("orientation" in words or {"position", "z"} <= {*words}):  # of a pose in space
+        return Meaning()
     if base and (axis := _axis(words)):
         role = _role([word for word in words if word not in _AXES])
         return _of_axis(words, axis, role, commanded or "u" in words, unit)
@@ -157,14 +162,15 @@ def meaning_of(header: str, base: bool) -> Meaning:
 
 def _axis(words: Sequence[str]) -> str:
     """Axis of a base that some words name, "" for none."""
-    if "angular" in words:
-        return "yaw" if "z" in words else ""
-    return next((axis for word in words if (axis := {**_SPEEDS, **_AXES}.get(word))), "")
+    if _ANGULAR & {*words}:
+        return "" if {"x", "y"} & {*words} else "yaw"
+    named = next((axis for word in words if (axis := {**_SPEEDS, **_AXES}.get(word))), "")
+    return named or ("x" if _LINEAR & {*words} and "z" not in words else "")
 
 
 def _of_axis(words: Sequence[str], axis: str, role: str, commanded: bool, unit: str) -> Meaning:
     """Meaning of a column of the base: a commanded or measured twist, or a pose."""
-    moving = role == "velocity" or any(word in _SPEEDS or word in ("linear", "angular", "omega", "w") for word in words)
+    moving = role == "velocity" or unit in _OF_SPEED or any(word in _SPEEDS or word in _MOVING for word in words)
     if commanded and not moving and not {"cmd", "command", "commanded", "u"} & {*words}:  # a desired pose or speed
         return Meaning("", axis, unit, f"command.{axis}, a speed, or command_position.{axis}", "command")
     if commanded and role != "position":
@@ -204,7 +210,7 @@ def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, uni
 def is_base(headers: Sequence[str]) -> bool:
     """Whether names of columns are of a base, which moves along axes."""
     words = {word for header in headers for word in _words(header)}
-    return bool({*_SPEEDS, "linear", "angular"} & words) or {"x", "y"} <= words
+    return bool({*_SPEEDS, *_LINEAR, "angular"} & words) or any({"x", other} <= words for other in ("y", "yaw"))
 
 
 def beside(meanings: Sequence[Meaning]) -> list[Meaning]:
