@@ -65,8 +65,9 @@ _TOO_SLOW = Reason(
 )
 _NO_SIGN = 0.05  # share of the usual current below which its sign may be that of noise: of a motor at rest
 _LEAST_APART = 0.02  # share of a voltage beside R i + K w that these do not explain, to be found
-_BRUSHES = "{volts:.2g} V of the voltage have the sign of the current, whatever its size, as of brushes or a bridge"
-_ZERO_ERROR = "the voltage has a zero error of {volts:.2g} V"
+_BRUSHES = "{size:.2g} V of the voltage have the sign of the current, whatever its size, as of brushes or a bridge"
+_ZERO_ERROR = "the voltage has a zero error of {size:.2g} V"
+_LATE = "the voltage seems to be {size:.2g} s later than current and speed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ def identify_armature(
     Both are refused if they explain less than half of the voltage's variance about its mean. Their intervals contain
     the scatter between blocks, gains that are 1 % off, a speed that is 5 ms late, and its known error, as standard
     deviations. Brushes, and a bridge that waits between its switches, take a voltage with the sign of the current.
-    Where it, or a zero error of the voltage, is significant, what it changes counts as an error.
+    Where it, a zero error of the voltage or a voltage that is late is significant, what it changes counts as an error.
 
     Args:
         time: (n,) [s], increasing.
@@ -161,14 +162,15 @@ def _rivals(rows: Rows, unknowns: Sequence[Unknown], values: Vector, speed_error
     rivals = [Rival(None, dict(zip(names, shared, strict=True)))]
     try:
         signs = np.tanh(table[:, 0] / max(_NO_SIGN * rms(table[:, 0]), 1e-300))
-        for column, cause in ((signs, _BRUSHES), (np.ones(len(table)), _ZERO_ERROR)):
+        later = -np.gradient(voltage, time) if len(time) > 1 else np.zeros(len(time))
+        for column, cause in ((signs, _BRUSHES), (np.ones(len(table)), _ZERO_ERROR), (later, _LATE)):
             apart = column - table @ np.linalg.lstsq(table, column, rcond=None)[0]
             if rms(apart) < _LEAST_APART * rms(column):  # currents of one size: their noise would tell the two apart
                 continue
             more = Rows(time, np.column_stack([table, column]), voltage, block=rows.block)
-            wider = least_squares([more], [*unknowns, Unknown("voltage", "V")])
-            if strength(wider, ["voltage"]) > SIGNIFICANT:
-                reason = Reason(Kind.OTHER_EXPLANATION, cause.format(volts=wider.values[2]))
+            wider = least_squares([more], [*unknowns, Unknown("further", "1")])
+            if strength(wider, ["further"]) > SIGNIFICANT:
+                reason = Reason(Kind.OTHER_EXPLANATION, cause.format(size=wider.values[2]))
                 changes = (wider.values[:2] - values).tolist()
                 rivals.append(Rival(reason, dict(zip(names, changes, strict=True))))
     except IdentificationError:  # too short for one more unknown
