@@ -391,6 +391,29 @@ def test_short_drives_with_rests_that_were_not_recorded_are_told_how_long_they_a
         identify_axis("x", "m/s", drive, speeds, drive + 1e-3, speeds)
 
 
+@pytest.mark.parametrize("steps", [1, 2, 4, 26])
+@pytest.mark.parametrize(("late", "period"), [(0.203, 0.1), (0.283, 0.1), (0.2, 0.05), (0.205, 0.05)])
+def test_changes_in_step_with_the_readings_leave_the_delay_open_by_as_much(late, period, steps):
+    """Commands at 10 or 20 Hz of a body without a lag, read at 10 or 50 Hz: +-1 ms was told of errors of 5 ms."""
+    sent, seen = np.arange(0.0, 30.0, period), np.arange(0.004, 30.0, 0.1 if period == 0.1 else 0.02)
+    at = np.linspace(3.0, 26.0, steps + 1)[:-1]
+    command = 0.3 * (np.searchsorted(at, sent + 1e-9) % 2)
+    motion = HeldCommand(sent, command, 0.0).held(seen - late)
+    found = identify_axis("x", "m/s", sent, command, seen, motion)["effective"]
+    slack = 0.02 * (seen[1] - seen[0])  # what the fit finds of a lag that is none
+    assert not found.identified or found.interval[0] - slack <= late <= found.interval[1] + slack
+
+
+def test_changes_at_any_time_leave_no_more_open_than_their_scatter():
+    """A joystick that sends when it moves: +-25 ms were told, by the pauses between its commands."""
+    random = np.random.default_rng(2)
+    sent = np.cumsum(random.uniform(0.2, 1.2, 90))
+    command, seen = random.uniform(-0.3, 0.3, 90), np.arange(0.0, 60.0, 0.02)
+    motion = LaggedCommand(HeldCommand(sent, command, 0.0), 0.06).at(seen - 0.1).rate
+    found = identify_axis("x", "m/s", sent, command, seen, motion)["effective"]
+    assert found.identified and found.interval[0] < 0.16 < found.interval[1] and np.ptp(found.interval) < 0.006
+
+
 def test_a_body_that_stops_before_the_next_command_has_no_response():
     sent = np.arange(0.0, 60.0, 0.263)
     speeds = np.random.default_rng(3).uniform(-0.3, 0.3, len(sent))

@@ -251,3 +251,23 @@ def test_a_jump_behind_which_messages_were_left_out_is_one_of_the_stamps():
     kept = np.maximum.accumulate(stamp) == stamp
     (jump,) = check_clock(stamp[kept], received[kept]).jumps
     assert jump.clock == "stamp" and jump.size == pytest.approx(-0.05, abs=5e-3)
+
+
+@pytest.mark.parametrize("stamp", [np.zeros(3000), 25.0 * (np.arange(3000) >= 1500), -np.arange(3000.0)])
+def test_stamps_that_never_advance_are_told_and_break_nothing(stamp):
+    assert check_clock(stamp, 0.02 * np.arange(3000)).warnings
+
+
+def test_a_jump_that_returns_is_a_jump_and_one_of_both_clocks_is_none():
+    (sent, came), (taken, arrived) = topic(seed=1), topic(seed=2)
+    away = both((sent, came), (taken + 0.5 * ((taken > 25.0) & (taken < 45.0)), arrived))
+    assert "put on the clock of the recorder" in away.words
+    assert np.max(np.abs(away.motion - taken)) < 3e-3
+    alike = both((sent + 0.5 * (sent > 25.0), came), (taken + 0.5 * (taken > 25.0), arrived))
+    assert alike.words == "stamps of /cmd and /odom"
+
+
+def test_a_short_recording_says_that_its_receive_times_are_used():
+    (sent, came), (taken, arrived) = topic(seed=1, duration=9.0), topic(seed=2, duration=9.0)
+    times = both((sent, came), (taken + 0.5 * (taken > 9.0), arrived))
+    assert times.motion is arrived and not times.stamped and times.words.startswith("receive times of /cmd and /odom")

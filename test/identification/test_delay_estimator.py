@@ -9,7 +9,7 @@ import pytest
 from scipy.signal import lfilter
 
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.delay import DelayEstimate, LaggedCommand, estimate_delay, stage
+from youbot_dynamics.identification.delay import DelayEstimate, LaggedCommand, estimate_delay, stage, stopping
 from youbot_dynamics.identification.delay._estimator import combine
 from youbot_dynamics.identification.delay.stage import _curve
 from youbot_dynamics.identification.least_squares import Kind, Reason
@@ -314,6 +314,16 @@ def test_one_channel_that_stops_before_the_next_command_refuses_all_of_them(stop
     x, y, yaw = estimate_delay(sent, speeds, seen, motion, measured_is="velocity")
     assert x.verdict == y.verdict and "after each command" in x.verdict
     assert yaw.reason.kind is Kind.NOT_EXCITED, "what was never commanded is told so"
+
+
+def test_stops_are_found_in_a_drive_of_any_length():
+    """Every 25th reading of 1000 s at 50 Hz is in step with commands at 2 Hz, and never saw a stop."""
+    sent = np.arange(0.0, 1000.0, 0.5)
+    speeds = np.random.default_rng(6).uniform(-0.3, 0.3, len(sent))
+    ends, seen = np.sort(np.append(sent, sent + 0.3)), np.arange(0.01, 1000.0, PERIOD)
+    held = HeldCommand(ends, np.ravel(np.column_stack([speeds, 0.0 * speeds])), 0.5 * PERIOD)
+    reason = stopping(sent, speeds, seen, held.motion(seen - 0.1), 0.8, "velocity")
+    assert reason is not None and "stops about 0.3 s after each command" in reason.text
 
 
 def slow_errors(

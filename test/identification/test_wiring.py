@@ -123,6 +123,14 @@ def test_wheels_and_poses_of_a_differential_base_are_named_although_it_never_mov
     assert "if yaw had the opposite sign" in blamed(replace(signals, poses=signals.poses * [1.0, 1.0, -1.0]), base)
 
 
+def test_poses_without_a_yaw_tell_nothing_of_two_wheels():
+    base, time = MecanumBase.differential(0.08, 0.4), np.arange(0.0, 60.0, 0.05)
+    twists = np.column_stack([0.3 * np.sin(0.7 * time), np.zeros(len(time)), 0.8 * np.sin(0.31 * time + 1.0)])
+    angles = 0.05 * np.cumsum([base.wheel_speeds(twist) for twist in twists], axis=0)
+    poses = np.column_stack([0.05 * np.cumsum(twists[:, 0]), np.zeros((len(time), 2))])
+    assert blamed(CalibrationSignals(time, angles, time, poses), base) == ""
+
+
 def turned(yaw: float) -> str:
     return f"turned by {round(np.degrees(yaw))} deg on the robot"
 

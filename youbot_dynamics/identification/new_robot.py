@@ -31,7 +31,7 @@ _COMMANDS = "_command", "_commands"  # ends of the names of topics that tell a d
 _FOLLOWS = 0.5  # least correlation of commanded and made rotation
 _EXPLAINED = 0.8  # share of the rotation of a wheel that the motion explains: 0.97 and more of wheels, 0.5 of an arm
 _AXIS_MOVED = 0.12  # share of the largest motion above which an axis counts as moved
-_SHOWN = 0.5  # share of a motion that the joints show, below which it is noise
+_SHOWN = 0.5  # share of a motion that wheels show, and of their turns that it explains, below which it is noise
 _APART = 0.15  # ratio of singular values of the motion below which its axes moved together: 0.09 in circles, else 0.4
 _TURNING_RADIUS = 0.3  # [m] converts turns to distances, for that
 _ALIKE = 1.6  # largest ratio of what is alike in all wheels
@@ -190,11 +190,10 @@ def _fit(time: Vector, angles: Vector, moved_at: Vector, way: Vector, noisy: boo
     plain = np.linalg.lstsq(moved[:, axes], turned, rcond=None)[0]
     left = np.sum((turned - moved[:, axes] @ plain) ** 2, axis=0)
     # Noise of the poses would make the rows too small: the part of each motion that the joints show is without it.
-    shown = turned @ np.linalg.lstsq(turned, moved, rcond=None)[0] if noisy else moved
+    wheels = turned[:, left < _SHOWN * np.sum(turned**2, axis=0)]
+    shown = wheels @ np.linalg.lstsq(wheels, moved, rcond=None)[0] if noisy and wheels.shape[1] > 1 else moved
     axes &= np.sum(shown**2, axis=0) > _SHOWN * np.sum(moved**2, axis=0)
-    if (
-        noisy and np.all(axes) and shown.shape[1] > turned.shape[1]
-    ):  # two wheels: what is sideways is of a body beside the middle
+    if noisy and np.all(axes) and wheels.shape[1] == 2:  # what is sideways is of a body beside the middle
         axes[1] = False
     singular = np.linalg.svd(shown[:, axes] / np.linalg.norm(shown[:, axes], axis=0), compute_uv=False)
     if not len(singular) or singular[-1] > _APART * singular[0]:  # else nothing tells which motion turns them

@@ -43,6 +43,7 @@ _REFINEMENTS = 2  # of the delay
 BUDGET = 100  # steps of the search for delay and lag
 _BLOCK = 3.0 * WINDOW  # in which means depend little on those of the next [s]
 _SAME_RHYTHM = "; readings and commands have the same rhythm, and the lag is short"
+_MANY = 0.1  # inverse of the number of changes of one size, above which they are too few to average anything out
 _PHASES = 10  # of the steps of readings, on which changes may fall; at more, little stays open
 HIDDEN = 0.12  # share of the residual that may look like a change of delay or gain after any averaging
 
@@ -204,18 +205,20 @@ class Fit:
     def _aliasing_error(self, lag: float, sent: HeldCommand) -> float:
         """Largest error of the delay by changes of the command that fall on few phases of the steps of readings [s].
 
-        Speeds at two readings leave no trace of when between them the motion changed. Changes at any time average that
-        out, in step with the readings they do not: at h phases, h times a step apart, a h-th of the step stays open. A
-        lag leaves a trace: it damps the frequency h / step, onto which they are folded.
+        Speeds at two readings leave no trace of when between them the motion changed; positions count alike. Changes at
+        any time average that out, in step with the readings they do not: at h phases, an h-th of a step apart, as much
+        of the step stays open. A lag leaves a trace: it damps the frequency h / step, onto which they are folded.
         """
         changes, step = np.diff(sent.values), self.readings.step
-        moved = changes != 0.0
-        weights, phases = changes[moved] ** 2, self.readings.phases(sent.times[1:][moved] + self.delay)
+        at = sent.times[1:] + self.delay
+        moved = (changes != 0.0) & (at >= self.readings.time[0]) & (at <= self.readings.time[-1])
+        weights, phases = changes[moved] ** 2, self.readings.phases(at[moved])
         if not len(weights):
             return 0.0
         h = np.arange(1.0, _PHASES + 1.0)
         alike = np.abs(np.exp(2j * np.pi * np.outer(h, phases)) @ weights / np.sum(weights)) ** 2
-        alike -= np.sum(weights**2) / np.sum(weights) ** 2  # of as many at any time
+        chance = float(np.sum(weights**2) / np.sum(weights) ** 2)  # of as many at any time
+        alike -= chance if chance < _MANY else 0.0
         folded = 0.5 * step / h * np.sqrt(np.maximum(alike, 0.0)) / np.hypot(1.0, 2.0 * np.pi * lag * h / step)
         return float(np.max(folded))
 

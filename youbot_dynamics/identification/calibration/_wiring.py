@@ -162,8 +162,10 @@ def _fitted_to_two(matrix: Vector, base: MecanumBase, order: tuple[int, ...], si
     along, turning = (np.array(signs) * base.forward_matrix[:, list(order)])[[0, 2]]
     turns = matrix[2] / TURNING_RADIUS
     scale = float(turning @ turns / (turning @ turning))
+    if not 1.0 / _SCALE < scale < _SCALE:
+        return _Assignment(order, signs, np.inf, 0.0)
     turn, place = np.linalg.solve(np.column_stack([along, scale * turning]), matrix[0] + 1j * matrix[1])
-    likely = all(1.0 / _SCALE < size < _SCALE for size in (scale, abs(turn))) and abs(place) < _FARTHEST
+    likely = 1.0 / _SCALE < abs(turn) < _SCALE and abs(place) < _FARTHEST
     misfit = float(np.linalg.norm(turns - scale * turning) / np.linalg.norm(turns)) if likely else np.inf
     return _Assignment(order, signs, misfit, -float(np.angle(turn)))
 

@@ -36,7 +36,9 @@ def stop_after_commands(channel: Channel) -> Reason | None:
     tried = _TIMES[(_TIMES < usual) & (_TIMES > _SEEN * usual_step(channel.time))].tolist()
     if not tried:
         return None
-    used = slice(None, None, -(-len(channel.time) // _MOST))
+    # At uneven steps: even ones may be in step with the commands, and always meet the motion at the same moment.
+    place = np.random.default_rng(0).random(_MOST) + np.arange(_MOST)
+    used = np.unique((place * len(channel.time) / _MOST).astype(int))
     readings = Channel(channel.time[used], channel.motion[used], channel.longest, command)
 
     def left(after: float) -> float:

@@ -15,7 +15,7 @@ from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDy
 from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.comparison import PathComparison, RecordedPath
 from youbot_dynamics.identification.finding import Finding, StageResult, joint_words
-from youbot_dynamics.identification.least_squares import NORMAL, Kind, Reason, Rival, widened
+from youbot_dynamics.identification.least_squares import NORMAL, Kind, Reason, Rival, Unknown, widened
 from youbot_dynamics.identification.pipeline._extraction import (
     FAILURES,
     Extracted,
@@ -232,11 +232,12 @@ def _with_errors_of_orders(outcome: StageResult, stages: Sequence[StageResult]) 
     def judged(finding: Finding) -> Finding:
         name, axis = finding.row.key, finding.row.of.get("axis")
         same = [one.estimate for one in parts if one.row.key == _PARTS[name] and axis in (None, one.row.of["axis"])]
-        changes = [
-            math.hypot(one.value - finding.estimate.value, 0.5 * float(np.ptp(one.interval)) / NORMAL) for one in same
-        ]
-        rival = Rival(_OTHER_ORDER, {finding.estimate.name: max(filter(math.isfinite, changes), default=0.0)})
-        (wider,) = widened([finding.estimate], (), [rival], NORMAL)
+        errors = [(0.5 * float(np.ptp(one.interval)) / NORMAL, one.value) for one in same if math.isfinite(one.value)]
+        error, value = min(filter(lambda pair: math.isfinite(pair[0]), errors), default=(0.0, finding.estimate.value))
+        change = math.hypot(value - finding.estimate.value, error)
+        unknown = Unknown(finding.estimate.name, "s", low=0.0)
+        rival = Rival(_OTHER_ORDER, {finding.estimate.name: change})
+        (wider,) = widened([finding.estimate], [unknown], [rival], NORMAL)
         return replace(finding, estimate=wider)
 
     return replace(outcome, findings=tuple(judged(one) if one.row.key in _PARTS else one for one in outcome.findings))

@@ -269,13 +269,20 @@ def _measured(
     for k, place in enumerate(places):
         size = float(np.min(late[place : ends[k + 2]]) - np.min(late[ends[k] : place]))
         level[place:] += size
-        steps = [rate * float(clock[place] - clock[place - 1]) for clock in (stamps, times)]  # in periods
-        odd = [abs(step - max(1, round(step))) for step in steps]  # lost messages make a step of several periods
-        off = odd if max(odd) > _ODD else [abs(step - 1.0) for step in steps]
-        stamp_jumped = off[0] >= off[1]
+        stamp_jumped = not isfinite(rate) or _off_rhythm(stamps, times, place, rate)
         clock = "stamp" if stamp_jumped else "receive"
         jumps.append(ClockJump(float(times[place]), -size if stamp_jumped else size, clock))
     return tuple(jumps), level
+
+
+def _off_rhythm(stamps: Vector, times: Vector, place: int, rate: float) -> bool:
+    """Whether the step of the stamps before a message fits their rate [Hz] worse than that of the receive times."""
+    steps = [rate * float(clock[place] - clock[place - 1]) for clock in (stamps, times)]  # in periods
+    odd = [abs(step - max(1, round(step))) for step in steps]  # lost messages make a step of several periods
+    arrivals = rate * np.diff(times)
+    jitter = _MAD * float(np.median(np.abs(arrivals - np.median(arrivals))))
+    off = odd if max(odd) > _ODD + 3.0 * jitter else [abs(step - 1.0) for step in steps]
+    return off[0] >= off[1]
 
 
 def _drift(late: Vector, times: Vector) -> tuple[float, tuple[float, float], Vector]:
@@ -358,11 +365,23 @@ def clocks_apart(stamps: Sequence[Vector], received: Sequence[Vector]) -> Apart:
     checks = [check_clock(stamp, times) for stamp, times in zip(stamps, received, strict=True)]
     one, other = checks
     duration = max(float(np.ptp(times)) if len(times) else 0.0 for times in received)
-    shifts = [sum(jump.size if jump.clock == "receive" else -jump.size for jump in check.jumps) for check in checks]
     same = one.drift_interval[0] <= other.drift_interval[1] and other.drift_interval[0] <= one.drift_interval[1]
-    drift = 0.0 if same or not isfinite(one.drift - other.drift) else abs(one.drift - other.drift)
-    moving = abs(shifts[0] - shifts[1]) + drift * duration
-    offsets = [check.offset for check in checks if isfinite(check.offset)]
+    drift = 0.0 if same else abs(one.drift - other.drift)
+    if not isfinite(drift):  # a topic is too short to be compared
+        pairs = zip(checks, received, strict=True)
+        drift = max((abs(c.drift) for c, times in pairs if isfinite(c.drift) and moves(c, times)), default=0.0)
+    jumps = [(jump, side) for check, side in zip(checks, (1.0, -1.0), strict=True) for jump in check.jumps]
+    jumps.sort(key=lambda pair: pair[0].time)
+    shifts = np.cumsum([side * (jump.size if jump.clock == "receive" else -jump.size) for jump, side in jumps])
+    # Messages of the two topics show a jump of one clock of both at times of their own.
+    lasting = np.diff([*(jump.time for jump, _ in jumps), np.inf]) > _SUSTAINED
+    moving = float(np.ptp(np.append(0.0, shifts[lasting]))) + drift * duration
+    firsts = zip(checks, stamps, received, strict=True)
+    offsets = [
+        check.offset if isfinite(check.offset) else float(np.min(times - stamp))
+        for check, stamp, times in firsts
+        if len(times)
+    ]
     early = max(0.0, -min(offsets)) if len(offsets) == 2 and max(offsets) > -_ROUNDING else 0.0
     late = max(offsets) - min(offsets) if len(offsets) == 2 else 0.0
     constant = max(early if early > _ONE_CLOCK else 0.0, late if late > _LONGEST_TRAVEL else 0.0)
@@ -399,14 +418,18 @@ def on_one_clock(
         why = f", since the clocks of their stamps differ by {max(apart):.2g} s"
         if apart.moving:
             sent, taken = (on_clock_of_receiver(*pair) for pair in zip(stamps, (came, arrived), strict=True))
-            return OneClock(sent, taken, True, f"{_MOVED} of {topics[0]} and {topics[1]}{why}")
+            first, second = (_RECEIVED if of is at else _MOVED for of, at in ((sent, came), (taken, arrived)))
+            words = f"{first} of {topics[0]} and {topics[1]}"
+            words = words if first == second else f"{first} of {topics[0]}, {second} of {topics[1]}"
+            return OneClock(sent, taken, taken is not arrived, f"{words}{why}")
         if apart.constant:
             return OneClock(came, arrived, False, f"{_RECEIVED} of {topics[0]} and {topics[1]}{why}")
         return OneClock(stamps[0], stamps[1], True, f"stamps of {topics[0]} and {topics[1]}")
-    if taken is None or not np.all(np.isfinite(taken)):
+    if taken is None or not len(taken) or not np.all(np.isfinite(taken)):
         return OneClock(came, arrived, False, f"{_RECEIVED} of {topics[0]} and {topics[1]}")
     if moves(check_clock(taken, arrived), arrived):
-        taken, own = on_clock_of_receiver(taken, arrived), _MOVED
+        taken = on_clock_of_receiver(taken, arrived)
+        own = _RECEIVED if taken is arrived else _MOVED
     else:
         near = -_ONE_CLOCK <= float(np.median(arrived - taken)) < _LONGEST_TRAVEL
         taken, own = (taken, "stamps") if near else (arrived, _RECEIVED)
