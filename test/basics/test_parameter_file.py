@@ -353,7 +353,7 @@ def written_and_read(tmp_path: Path, values: dict) -> dict:
 
 
 @given(values=st.lists(st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False), min_size=1, max_size=5))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_every_number_comes_back_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> None:
     folder = tmp_path_factory.getbasetemp()
     back = written_and_read(folder, {"list": tuple(values), "one.deep.number": values[0]})
@@ -365,7 +365,7 @@ def test_every_number_comes_back_bit_for_bit(tmp_path_factory: pytest.TempPathFa
     text=st.text(max_size=30),
     other=st.sampled_from(["it's", '"x"', "\\", "a: b # c", "", "1.0", "true", "\n", "\x85\t"]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_every_text_comes_back_unchanged(tmp_path_factory: pytest.TempPathFactory, text: str, other: str) -> None:
     texts = tuple(t.replace("\x00", "") for t in (text, other, other + text))
     if any("\ud800" <= c <= "\udfff" for c in text):

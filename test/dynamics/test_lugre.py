@@ -141,7 +141,7 @@ def test_at_held_speed_the_stribeck_step_is_exact() -> None:
 
 
 @pytest.mark.parametrize("friction", [PLAIN, STRIBECK], ids=["plain", "stribeck"])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(share=st.floats(-1, 1), v_start=st.floats(-30, 30), v_end=st.floats(-30, 30), dt=st.floats(0, 10))
 def test_a_bristle_within_reach_stays_there(
     friction: LuGre, share: float, v_start: float, v_end: float, dt: float

@@ -86,7 +86,7 @@ def test_a_load_ahead_of_the_centre_makes_turning_heavier_and_pulls_it_along() -
 
 
 @given(twist=TWIST)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_without_friction_and_torque_a_load_off_the_centre_keeps_its_energy(twist: tuple) -> None:
     ahead = dataclasses.replace(SMOOTH, centre_of_mass=(0.065, -0.02))
     change = np.array(twist) @ ahead.effective_inertia @ ahead.acceleration(twist, np.zeros(4))
@@ -118,7 +118,7 @@ def test_rolling_wheels_add_no_centripetal_force() -> None:
 
 
 @given(twist=TWIST)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_friction_is_odd_and_takes_power_in_every_motion(twist: tuple) -> None:
     assert YOUBOT.dissipation(twist) >= 0.0
     np.testing.assert_allclose(YOUBOT.friction(twist), -YOUBOT.friction(-np.array(twist)), atol=1e-12)

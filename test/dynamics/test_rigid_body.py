@@ -38,7 +38,7 @@ def test_rods_and_points_are_bodies_though_their_inertia_is_not_positive_definit
     check_inertia("nothing", 0.0, np.zeros((3, 3)))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(0.01, 2.0), min_size=3, max_size=3), st.integers(0, 10**6))
 def test_every_cloud_of_points_passes_and_every_broken_triangle_does_not(squares: list[float], seed: int) -> None:
     """Moments of a distribution with variances s are (s2 + s3, s1 + s3, s1 + s2); whatever its axes."""

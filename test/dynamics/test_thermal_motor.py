@@ -199,7 +199,7 @@ def test_the_heat_step_is_the_matrix_exponential(current: float, dt: float) -> N
         np.testing.assert_allclose(found, reference_step(WARM_ROOM, start, current, dt, speed), rtol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.floats(0.0, 100.0), st.floats(0.0, 300.0), st.floats(0.0, 300.0), st.floats(-20.0, 150.0), st.floats(-20.0, 90.0)
 )
