@@ -103,7 +103,7 @@ EVENT = st.tuples(st.sampled_from(["operator", "tracker", "silence", "off", "on"
 
 
 @given(events=st.lists(EVENT, min_size=3, max_size=40))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_sequence_of_commands_and_pauses_breaks_a_limit_between_two_steps(events: list) -> None:
     base, now, previous, last = commander(), 0.0, np.zeros(3), None
     for kind, twist, pause in events:
@@ -345,7 +345,7 @@ def differential() -> WheelCommander:
 
 
 @given(twist=TWIST)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_sideways_part_of_a_command_never_reaches_fixed_wheels(twist: tuple) -> None:
     told, alone = differential(), differential()
     vx, vy, wz = 0.3 * np.array(twist)

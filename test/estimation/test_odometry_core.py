@@ -131,7 +131,7 @@ STEP = st.tuples(st.floats(-0.01, 0.01), st.floats(-0.008, 0.008), st.floats(-0.
 
 
 @given(steps=st.lists(STEP, min_size=2, max_size=60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_covariance_is_symmetric_positive_and_never_loses_volume_or_yaw(steps: list) -> None:
     states = feed(Odometry(ROBOT), np.array(steps))
     volumes, yaws = [], []

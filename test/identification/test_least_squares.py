@@ -67,7 +67,7 @@ def test_without_weights_the_solution_is_that_of_numpy():
     assert (found.rows, len(found.weights), found.freedom) == (6000, 120, 117)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.integers(0, 3000), max_size=30), st.randoms(use_true_random=False), st.booleans())
 def test_sums_of_pieces_in_any_order_and_grouping_are_those_of_the_whole(cuts, random, with_instruments):
     data = rows(3000, noise=0.3)

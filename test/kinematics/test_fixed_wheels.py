@@ -58,7 +58,7 @@ def test_bases_with_rollers_alone_move_along_all_axes():
         np.testing.assert_array_equal(base.motions, np.eye(3))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.integers(0, 10_000), st.sampled_from([2, 3]))
 def test_fixed_wheels_roll_without_slip_in_every_motion_they_allow(seed, count):
     base, random = drawn_base(seed, count), np.random.default_rng(seed)
@@ -74,7 +74,7 @@ def test_fixed_wheels_roll_without_slip_in_every_motion_they_allow(seed, count):
     assert base.slip(base.wheel_speeds(twist)) == pytest.approx(np.zeros(count - 2), abs=1e-10)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000))
 def test_speeds_of_three_wheels_split_into_a_motion_and_one_slip(seed):
     base, speeds = drawn_base(seed, 3), np.random.default_rng(seed).normal(size=3)
@@ -83,7 +83,7 @@ def test_speeds_of_three_wheels_split_into_a_motion_and_one_slip(seed):
     assert moving @ moving + slip @ slip == pytest.approx(speeds @ speeds, rel=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 10_000))
 def test_wheels_that_roll_a_step_move_the_base_by_the_same_twist(seed):
     """Two wheels on the y axis, and one that drives at an angle."""

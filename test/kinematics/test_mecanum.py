@@ -126,7 +126,7 @@ def test_slip_is_the_part_along_the_null_vector_of_system_31() -> None:
 
 
 @given(speeds=st.lists(SPEED, min_size=6, max_size=6))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_wheel_speeds_split_into_motion_and_slip_of_any_base(speeds: list[float]) -> None:
     for base in ALL:
         n = len(base.radii)

@@ -22,7 +22,7 @@ def drawn_base(seed: int, count: int) -> MecanumBase:
     return MecanumBase.omni(places, random.uniform(-np.pi, np.pi, count), random.uniform(0.03, 0.1, count))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.sampled_from([3, 4, 6]), TWIST)
 def test_an_omni_wheel_rolls_along_its_drive_as_fast_as_its_centre_moves_there(seed, count, twist):
     base, (vx, vy, wz) = drawn_base(seed, count), twist
@@ -36,7 +36,7 @@ def test_an_omni_wheel_rolls_along_its_drive_as_fast_as_its_centre_moves_there(s
         assert abs(slides @ [np.cos(angle), np.sin(angle), 0.0]) < 1e-12
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.sampled_from([3, 4, 6]), TWIST)
 def test_the_twist_of_the_speeds_of_a_twist_is_that_twist_on_omni_wheels(seed, count, twist):
     base = drawn_base(seed, count)

@@ -68,7 +68,7 @@ def test_integrate_solves_the_differential_equation_of_a_constant_body_twist(tur
 
 
 @given(pose=POSE)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_logarithm_and_exponential_undo_each_other(pose: tuple[float, float, float]) -> None:
     np.testing.assert_allclose(planar.exponential(planar.logarithm(pose)), pose, atol=1e-12)
     np.testing.assert_allclose(planar.logarithm(planar.exponential(pose)), pose, atol=1e-12)
@@ -81,7 +81,7 @@ def test_a_half_turn_has_a_logarithm(yaw: float) -> None:
 
 
 @given(a=POSE, b=POSE, c=POSE)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_composition_is_associative_and_multiplies_the_matrices(a: tuple, b: tuple, c: tuple) -> None:
     left = planar.compose(planar.compose(a, b), c)
     right = planar.compose(a, planar.compose(b, c))
@@ -90,7 +90,7 @@ def test_composition_is_associative_and_multiplies_the_matrices(a: tuple, b: tup
 
 
 @given(a=POSE, b=POSE)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_between_is_the_pose_that_composition_needs(a: tuple, b: tuple) -> None:
     found = planar.between(a, b)
     np.testing.assert_allclose(matrix(planar.compose(a, found)), matrix(b), atol=1e-12)
@@ -98,7 +98,7 @@ def test_between_is_the_pose_that_composition_needs(a: tuple, b: tuple) -> None:
 
 
 @given(frame=POSE, pose=POSE, twist=POSE)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_motion_does_not_depend_on_the_frame_it_is_described_in(frame: tuple, pose: tuple, twist: tuple) -> None:
     moved_scene = planar.integrate(planar.compose(frame, pose), twist, 0.7)
     np.testing.assert_allclose(moved_scene, planar.compose(frame, planar.integrate(pose, twist, 0.7)), atol=1e-11)
@@ -141,7 +141,7 @@ def test_the_euler_sum_is_off_by_the_figures_of_system_28() -> None:
 
 
 @given(angle=st.floats(-1e4, 1e4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_wrap_keeps_the_direction_and_lands_in_the_half_open_range(angle: float) -> None:
     wrapped = planar.wrap(angle)
     assert -pi < wrapped <= pi
@@ -154,7 +154,7 @@ def test_wrap_takes_the_upper_end_of_its_range(angle: float, wrapped: float) -> 
 
 
 @given(start=POSE, twist=st.tuples(LENGTH, LENGTH, st.floats(-1.0, 1.0)))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_mean_twist_is_the_twist_that_was_held(start: tuple, twist: tuple) -> None:
     np.testing.assert_allclose(planar.mean_twist(start, planar.integrate(start, twist, 1.3), 1.3), twist, atol=1e-11)
 

@@ -90,7 +90,7 @@ def test_the_depth_is_that_of_rollers_that_clear_each_other() -> None:
     angles=st.lists(st.floats(-40.0, 40.0), min_size=4, max_size=4),
     turns=st.lists(st.integers(-3, 3), min_size=4, max_size=4),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_rollers_come_again_and_stand_within_half_a_pitch(angles: list, turns: list) -> None:
     wheels = wheels_of()
     phi = wheels.roller_angles(angles)
@@ -105,7 +105,7 @@ STEP = st.lists(st.floats(-1.5, 1.5), min_size=4, max_size=4)
 
 
 @given(before=STEP, step=STEP, turn=st.one_of(st.none(), st.floats(-0.3, 0.3)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_step_over_changes_of_rollers_is_the_limit_of_many_small_ones(before: list, step: list, turn: float) -> None:
     wheels, start, whole = wheels_of(), np.array(before), np.array(step)
     rolled = wheels.roll(start, start + whole, turn)
@@ -141,7 +141,7 @@ def test_within_a_roller_a_step_is_integrated_to_fourth_order() -> None:
 
 
 @given(before=STEP, step=st.lists(st.floats(-0.2, 0.2), min_size=4, max_size=4))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_without_phases_rows_are_the_mean_ones(before: list, step: list) -> None:
     wheels, start, whole = wheels_of(None), np.array(before), np.array(step)
     rolled = wheels.roll(start, start + whole)

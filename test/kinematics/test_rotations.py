@@ -33,7 +33,7 @@ ELEMENTARY = [rotation_x, rotation_y, rotation_z]
 
 
 @given(a=VECTOR, b=VECTOR, c=VECTOR)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_skew_is_the_cross_product_and_obeys_jacobi(a: tuple, b: tuple, c: tuple) -> None:
     np.testing.assert_allclose(skew(a) @ b, np.cross(a, b), atol=1e-13)
     np.testing.assert_allclose(skew(a) @ b, -skew(b) @ a, atol=1e-13)
@@ -62,7 +62,7 @@ def test_an_elementary_rotation_turns_by_the_right_hand_rule(k: int) -> None:
 
 @pytest.mark.parametrize("k", range(3))
 @given(a=ANGLE, b=ANGLE)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_elementary_rotations_are_orthogonal_add_up_and_are_exponentials(k: int, a: float, b: float) -> None:
     turn = ELEMENTARY[k]
     check_rotation(turn(a), tolerance=1e-15)

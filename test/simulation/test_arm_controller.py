@@ -29,7 +29,7 @@ def ramped(start: float, target: float, speed: float, ramp: float, first: float 
     return np.array(rows)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     distance=st.floats(-6.0, 6.0),
     speed=st.floats(0.05, 3.0),
@@ -174,7 +174,6 @@ def test_knots_that_are_no_trajectory_are_refused(arguments: tuple[object, ...],
         JointTrajectory(*arguments)  # type: ignore[arg-type]
 
 
-@settings(deadline=None)
 @given(position=st.floats(-0.05, 2.05), moved=st.floats(-0.02, 0.02), damping=st.sampled_from([0.0, 1.0]))
 def test_a_stop_takes_energy_and_never_pulls(position: float, moved: float, damping: float) -> None:
     stop = np.array([*STOP[:3], damping])
@@ -189,7 +188,6 @@ def test_a_stop_takes_energy_and_never_pulls(position: float, moved: float, damp
         assert lost == pytest.approx(0.0, abs=1e-10)
 
 
-@settings(deadline=None)
 @given(position=st.floats(-0.03, 0.03), moved=st.floats(-0.02, 0.02))
 def test_the_slope_of_a_stop_is_that_of_its_torque(position: float, moved: float) -> None:
     small = 1e-7

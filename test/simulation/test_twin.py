@@ -63,7 +63,7 @@ TWIST = st.tuples(st.floats(-0.8, 0.8), st.floats(-0.8, 0.8), st.floats(-2.0, 2.
 
 
 @given(twist=TWIST, seed=st.integers(1, 40))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_friction_never_creates_energy(twist: tuple, seed: int) -> None:
     truth = load_truth(seed).without_noise()
     state = at_twist(np.array(twist))
@@ -76,7 +76,7 @@ def test_friction_never_creates_energy(twist: tuple, seed: int) -> None:
 
 
 @given(twist=TWIST, seed=st.integers(0, 40))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_base_loses_exactly_the_dissipated_power_of_system_35(twist: tuple, seed: int) -> None:
     truth = load_truth(seed).without_noise()
     state, h = at_twist(np.array(twist)), 1e-7
@@ -239,7 +239,7 @@ def test_the_dead_time_is_exact_between_the_steps(dead: float, at: float) -> Non
     dead=st.tuples(st.floats(0.0, 0.2), st.floats(0.0, 0.2)),
     start=st.floats(0.0, 0.5),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_delay_line_gives_the_mean_of_the_delayed_command(gaps: list, dead: tuple, start: float) -> None:
     line = DelayLine(dead)
     times = np.cumsum(gaps)

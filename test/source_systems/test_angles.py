@@ -49,7 +49,7 @@ def worst(a: np.ndarray, b: np.ndarray) -> float:
 
 @every_set
 @given(angles=ANGLES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_three_angles_give_the_matrix_of_scipy_and_come_back(name: str, angles: tuple) -> None:
     there, back, order, _, _, _ = SETS[name]
     matrix = there(*angles)
@@ -79,7 +79,7 @@ def test_the_products_are_those_of_the_elementary_rotations() -> None:
 @every_set
 @pytest.mark.parametrize("end", [0, 1])
 @given(first=ANGLE, last=ANGLE)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_in_gimbal_lock_the_last_angle_is_zero_and_the_matrix_is_kept(
     name: str, end: int, first: float, last: float
 ) -> None:
@@ -228,7 +228,7 @@ def test_angle_rates_give_the_angular_velocity_of_the_turning_matrix(t: float) -
 
 
 @given(psi=ANGLE, theta=st.floats(-1.57, 1.57), phi=ANGLE, omega=VECTOR)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_angle_rates_and_angular_velocity_undo_each_other(psi: float, theta: float, phi: float, omega: tuple) -> None:
     angles = np.array([psi, theta, phi])
     size = 1e-14 * (1.0 + float(np.linalg.norm(omega))) / cos(theta)

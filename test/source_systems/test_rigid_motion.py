@@ -138,7 +138,7 @@ def test_poses_form_a_group() -> None:
 
 
 @given(linear=VECTOR, angular=VECTOR)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_bracket_generates_the_adjoint(linear: tuple, angular: tuple) -> None:
     twist = np.array([*linear, *angular])
     np.testing.assert_allclose(rigid.adjoint(se3.exponential(twist)), expm(rigid.bracket(twist)), atol=1e-11)
@@ -282,7 +282,7 @@ def test_any_point_of_the_body_may_be_the_reference(t: float) -> None:
 
 
 @given(omega=VECTOR, a=VECTOR, b=VECTOR)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_points_of_a_rigid_body_keep_their_distance(omega: tuple, a: tuple, b: tuple) -> None:
     rotation, still = RANDOM[4], np.zeros(3)
     apart = rigid.point_position(still, rotation, a) - rigid.point_position(still, rotation, b)
