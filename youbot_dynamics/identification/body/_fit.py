@@ -116,14 +116,13 @@ def identify_axis(
 
     The effective delay is dead time plus lag, with the share of friction. `fit_fopdt` separates the two.
     The intervals of delay and gain come from the scatter between blocks of readings, in the linearised model. A share
-    of the residual, as one standard error, is added for effects that the model lacks. If changes of
-    the command are in step with the readings, a short lag leaves their time between two readings unknown; that is added
-    too. The dead band is
-    the one with the smallest misfit. Its interval holds all that are not worse, by the scatter between blocks, and half
-    a quantum of the readings on each side. The largest acceleration and speed are found likewise, by commands limited
-    to them; they are refused if the commands as sent fit as well. A drive that shows the largest acceleration does not
-    show the delay: how fast the axis follows smaller changes is unknown. Limits that the data neither show nor exclude
-    widen delay and gain.
+    of the residual, as one standard error, is added for effects that the model lacks. If changes of the command are in
+    step with the readings, a short lag leaves their time between two readings unknown; that is added too. The dead band
+    is the one with the smallest misfit. Its interval holds all that are not worse, by the scatter between blocks, and
+    half a quantum of the readings on each side. The largest acceleration and speed are found likewise, by commands
+    limited to them; they are refused if the commands as sent fit as well. A drive that shows the largest acceleration
+    does not show the delay: how fast the axis follows smaller changes is unknown. Limits that the data neither show nor
+    exclude widen delay and gain.
 
     Args:
         channel: name of the axis.

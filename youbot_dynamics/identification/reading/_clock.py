@@ -418,9 +418,10 @@ def on_one_clock(
         why = f", since the clocks of their stamps differ by {max(apart):.2g} s"
         if apart.moving:
             sent, taken = (on_clock_of_receiver(*pair) for pair in zip(stamps, (came, arrived), strict=True))
-            first, second = (_RECEIVED if of is at else _MOVED for of, at in ((sent, came), (taken, arrived)))
+            moved = sent is not came, taken is not arrived
+            first, second = (_MOVED if one else _RECEIVED for one in moved)
             words = f"{first} of {topics[0]} and {topics[1]}"
-            words = words if first == second else f"{first} of {topics[0]}, {second} of {topics[1]}"
+            words = words if moved[0] == moved[1] else f"{first} of {topics[0]}, {second} of {topics[1]}"
             return OneClock(sent, taken, taken is not arrived, f"{words}{why}")
         if apart.constant:
             return OneClock(came, arrived, False, f"{_RECEIVED} of {topics[0]} and {topics[1]}{why}")
