@@ -204,6 +204,7 @@ class ArmFriction:
     # inertia and weight of each joint
     inertial: tuple[Estimate, ...] = ()
     late: float = 0.0  # delay of the efforts that the fit cannot represent [s]
+    taken_back: float = 0.0  # delay of the efforts that was taken from the recordings before the fit [s]
 
     def __getitem__(self, name: str) -> JointFit:
         """Fit of one joint by its name."""
@@ -228,6 +229,11 @@ class ArmFriction:
     def readings(self) -> tuple[Estimate, ...]:
         """Scale of the efforts of each fitted joint, less 1, and their delay [s]; empty without a tree."""
         return self.fit.estimates[self.equations.readings] if self.fit else ()
+
+    @property
+    def effort_delay(self) -> float:
+        """Delay of the efforts behind the motion [s]: what was taken back, and what the fit found beside it."""
+        return self.taken_back + (float(self.reading_values[-1]) if self.readings else 0.0)
 
     @property
     def reading_values(self) -> Vector:

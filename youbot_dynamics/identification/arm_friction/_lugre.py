@@ -22,6 +22,7 @@ from youbot_dynamics.arrays import Indices, Vector, rms, smallest_change, usual_
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.arm_friction._effort_delay import taken_back
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import with_inertial_parameters
 from youbot_dynamics.identification.arm_friction._rows import PARTS
@@ -116,16 +117,13 @@ def near_reversals(
     Identified weight, inertia and viscous friction of the arm are subtracted, and the efforts are taken back by their
     identified delay: late efforts make a bristle look softer, or stiffer.
     """
-    delay = float(found.reading_values[-1]) if found.readings else 0.0
     column = found.rows[joint].joint
     nominal = found.model.tree
     tree = None if nominal is None else with_inertial_parameters(nominal, found.parameters)
     pieces: list[tuple[Any, ...]] = []
     paths, steps, rates = [], [], []
     for recording_index, signals in enumerate(recordings):
-        even = even_stamps(signals.time, signals.position)
-        prompt = [np.interp(even + delay, even, torque) for torque in signals.torque.T]
-        signals = replace(signals, time=even, torque=np.column_stack(prompt))
+        signals = taken_back(signals, found.effort_delay)
         time, position = signals.time, signals.position[:, column]
         turns = _reversal_pieces(position)
         fine_time = np.interp(np.arange((len(time) - 1) * _REFINEMENT + 1) / _REFINEMENT, np.arange(len(time)), time)

@@ -10,6 +10,7 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector, smallest_change
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.arm_friction._effort_delay import with_prompt_efforts
 from youbot_dynamics.identification.arm_friction._fit import (
     ArmFriction,
     JointFit,
@@ -71,7 +72,8 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
     if 2.0 * least > 1.5 * model.half_width:
         model = replace(model, half_width=2.0 * least)
     equations = _coupled(recordings, arm_equations(recordings, model))
-    found = fitted_arm(equations)
+    recordings, found = with_prompt_efforts(recordings, equations)
+    delay = found.taken_back
     while True:
         found = found if model.stribeck_speeds else with_stribeck(found)
         half_width = max(0.5 * found.model.half_width, least)
@@ -87,7 +89,8 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
             found = _refuse_estimates(_with_window_errors(finer, found), changed)
             break
         found = finer
-    return _refuse_late(_with_hidden_offsets(_with_shape_errors(_with_reading_errors(found, recordings))))
+    found = _refuse_late(_with_hidden_offsets(_with_shape_errors(_with_reading_errors(found, recordings))))
+    return replace(found, taken_back=delay)
 
 
 def _coupled(recordings: Sequence[ArmSignals], equations: ArmEquations) -> ArmEquations:

@@ -231,15 +231,16 @@ class JointRows:
         power = float(spread @ spread)
         return 1.0 - float(residual @ residual) / power if power > 0.0 else math.nan
 
-    def factor_of(self, links: Vector) -> tuple[float, float]:
+    def factor_of(self, links: Vector, rotor: Vector) -> tuple[float, float]:
         """Factor k of the torque over `links` (r,) [N m], and the rms of what tells it over that of the torque.
 
-        torque = k links + a sign(v) + b v + c by least squares; what a, b and c explain of the links tells nothing of
-        k. Each joint stands for itself, so that k holds where the efforts are in a unit that is far off. k is NaN if
-        the links did not move.
+        torque = k links + a sign(v) + b v + c + J rotor by least squares, `rotor` (r,) the acceleration: what the
+        others explain of the links tells nothing of k; a rotor behind a gear may have more inertia than all links. Each
+        joint stands for itself, so that k holds where the efforts are in a unit that is far off. k is NaN if the links
+        did not move.
         """
-        friction = replace(self, offset=True).friction()
-        others = np.linalg.qr(friction[:, [PARTS.index(part) for part in ("coulomb", "viscous", "offset")]])[0]
+        friction = [column for column in replace(self, offset=True).friction().T if np.any(column)]
+        others = np.linalg.qr(np.column_stack([*friction, rotor]))[0]
         moved = links - others @ (others.T @ links)
         power, torque = float(moved @ moved), float(np.linalg.norm(self.torque))
         ratio = math.sqrt(power) / torque if torque > 0.0 else math.inf
@@ -296,9 +297,9 @@ class ArmEquations:
         if tree is None:
             return {}
         links = inertial_parameters(tree)
-        links[-tree.nv :] = 0.0  # friction of a joint that is fast resembles the inertia of its rotor
+        links[-tree.nv :] = 0.0
         rows = sorted(self.rows, key=lambda row: -float(np.mean(row.nominal**2)))
-        return {row.name: row.factor_of(row.body @ links) for row in rows}
+        return {row.name: row.factor_of(row.body @ links, row.body[:, -tree.nv + row.joint]) for row in rows}
 
     def friction(self, k: int) -> slice:
         """Places of PARTS of the k-th joint."""
@@ -323,9 +324,8 @@ class ArmEquations:
 
     def unexplained(self) -> Vector:
         """Torque (k,) of each joint that its own columns leave open, RMS [N m]."""
-        tables = (np.column_stack([row.bodies(), row.friction()]) for row in self.rows)
-        targets = (row.torque - row.known for row in self.rows)
-        return np.array([rms(_unexplained(*pair, 1e-6)) for pair in zip(tables, targets, strict=True)])
+        tables = ((row, np.column_stack([row.body, row.friction()])) for row in self.rows)
+        return np.array([rms(_unexplained(table, row.torque, 1e-6)) for row, table in tables])
 
     def _of_joint(self, k: int, columns: Vector) -> Vector:
         """Columns (r, c) of the k-th joint among those (r, c k) of all joints, which are 0."""

@@ -16,7 +16,7 @@ from youbot_dynamics.robot import Robot
 _SUSPECT, _WRONG = 1.8, 3.0
 # Share of a joint's torque that the links must cause to show its factor. It is 0.8 to 1 of joints that lift weight and
 # below 0.1 of others; of efforts without weight, as where a controller compensates it, at most 0.25.
-_LIFTED = 0.5
+_LIFTED = 0.3
 _HEAVY = 0.3  # rms torque of the links in the robot file over that of the efforts, from which efforts must show weight
 
 

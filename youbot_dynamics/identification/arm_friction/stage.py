@@ -246,7 +246,9 @@ def _efforts(found: ArmFriction, called: Mapping[str, str]) -> str:
         if np.isfinite(scale.value)
     ]
     if np.isfinite(delay.value):
-        deviations.append(f"all {1e3 * delay.value:.1f} +- {1e3 * delay.standard_error:.1f} ms behind the motion")
+        deviations.append(
+            f"all {1e3 * found.effort_delay:.1f} +- {1e3 * delay.standard_error:.1f} ms behind the motion"
+        )
     return f"efforts, relative to those of the joint with the largest: {', '.join(deviations) or 'nothing is known'}"
 
 
