@@ -1,8 +1,9 @@
 """Stiffness of a joint's bristles from reversals, and their damping if the rate of readings is high enough.
 
 When a joint reverses, its friction is a function of position, not of time: it changes from +coulomb to -coulomb along
-coulomb (1 - 2 exp(-sigma0 x / coulomb)), x the distance since the reversal. sigma0 is observable only there. sigma1
-acts on the rate of the deflection for some milliseconds, so 50 Hz is too slow to estimate it.
+coulomb (1 - 2 exp(-sigma0 x / coulomb)), x the distance since the reversal; with a Stribeck curve the torque at which
+it slides depends on the speed. sigma0 is observable only there. sigma1 acts on the rate of the deflection for some
+milliseconds, so 50 Hz is too slow to estimate it.
 
 Source: systems 9, 10.
 """
@@ -62,6 +63,7 @@ class Reversals:
     distance: Vector  # (r,) distance since the reversal, negative before it [rad]
     paths: list[Vector]  # positions on a finer grid, one array per recording [rad]
     steps: list[Vector]  # times of these grids [s]
+    levels: list[Vector]  # torque at which the joint slides there, over the Coulomb torque
     indices: Indices  # (r,) index of each reading in the grid of its recording
     recording: Indices  # (r,) index of the recording of each reading
     rate: float  # readings per second
@@ -69,14 +71,15 @@ class Reversals:
     def columns(self, steepness: float) -> Vector:
         """Columns (r, 2) of the Coulomb torque and of sigma1, for a steepness sigma0 / coulomb [1/rad].
 
-        They are the deflection relative to its maximum, -1 to 1, and its rate, each minus its mean over the reversal.
+        They are the deflection relative to that under the Coulomb torque, and its rate, each minus its mean over the
+        reversal.
         Where bristles swing back quickly, their damping is as large as their stiffness; without it, sigma0 was up to
         three times too large. It is therefore always fitted, although only fast readings determine its value.
         """
         shares, rates = np.empty(len(self.number)), np.empty(len(self.number))
-        for k, (path, time) in enumerate(zip(self.paths, self.steps, strict=True)):
+        for k, (path, level, time) in enumerate(zip(self.paths, self.levels, self.steps, strict=True)):
             share = np.empty(len(path))
-            bend(path, steepness, share)
+            bend(path, level, steepness, share)
             selected = self.recording == k
             shares[selected] = share[self.indices[selected]]
             rates[selected] = np.gradient(share, time)[self.indices[selected]]
@@ -92,18 +95,21 @@ def _minus_group_mean(number: Indices, values: Vector) -> Vector:
 
 
 @compiled
-def bend(path: Vector, steepness: float, share: Vector) -> None:
+def bend(path: Vector, level: Vector, steepness: float, share: Vector) -> None:
     """Write the relative deflection (s,) of a bristle along a path (s,) [rad]; it starts relaxed.
 
-    It is exact between the points; the steepness is sigma0 / coulomb [1/rad].
+    It is exact between the points, between which the joint slides at `level` (s,) times the Coulomb torque: 1 without a
+    Stribeck curve. The steepness is sigma0 / coulomb [1/rad].
+
+    Source: systems 9, 10.
     """
     deflection = 0.0
     share[0] = 0.0
     for k in range(1, len(path)):
         step = path[k] - path[k - 1]
         if step != 0.0:
-            end = 1.0 if step > 0.0 else -1.0
-            deflection = end + (deflection - end) * np.exp(-steepness * abs(step))
+            end = level[k] if step > 0.0 else -level[k]
+            deflection = end + (deflection - end) * np.exp(-steepness * abs(step) / level[k])
         share[k] = deflection
 
 
@@ -121,7 +127,7 @@ def near_reversals(
     nominal = found.model.tree
     tree = None if nominal is None else with_inertial_parameters(nominal, found.parameters)
     pieces: list[tuple[Any, ...]] = []
-    paths, steps, rates = [], [], []
+    paths, steps, levels, rates = [], [], [], []
     for recording_index, signals in enumerate(recordings):
         signals = taken_back(signals, found.effort_delay)
         time, position = signals.time, signals.position[:, column]
@@ -129,6 +135,7 @@ def near_reversals(
         fine_time = np.interp(np.arange((len(time) - 1) * _REFINEMENT + 1) / _REFINEMENT, np.arange(len(time)), time)
         paths.append(_smooth_path(time, position, fine_time, _averaging_time(time, position, turns, longer)))
         steps.append(fine_time + np.arange(len(fine_time)) * 1e-12)
+        levels.append(_levels(found, joint, np.gradient(paths[-1], steps[-1])))
         rates.append(1.0 / max(usual_step(time, np.inf), 1e-9))  # a gap makes no log slower
         for first, turn, last in turns:
             index = np.arange(first, last)[:_MOST_READINGS]
@@ -145,7 +152,16 @@ def near_reversals(
     number, torque, distance, indices, recorded = (np.concatenate(column) for column in zip(*pieces, strict=True))
     torque = _minus_group_mean(number, torque)
     rate = float(np.median(rates))
-    return Reversals(len(pieces), number, torque, distance, paths, steps, indices, recorded, rate)
+    return Reversals(len(pieces), number, torque, distance, paths, steps, levels, indices, recorded, rate)
+
+
+def _levels(found: ArmFriction, joint: int, speed: Vector) -> Vector:
+    """Torque at which joint number `joint` slides at speeds (s,) [rad/s], over its Coulomb torque."""
+    coulomb, stribeck = found.friction[joint, [PARTS.index("coulomb"), PARTS.index("stribeck")]]
+    stribeck_speed = found.rows[joint].stribeck_speed
+    if not (coulomb > 0.0 and stribeck_speed > 0.0):
+        return np.ones(len(speed))
+    return np.asarray(1.0 + stribeck / coulomb * np.exp(-((speed / stribeck_speed) ** 2)))
 
 
 def _near(turns: Sequence[tuple[int, int, int]], margin: int, count: int) -> Indices:
