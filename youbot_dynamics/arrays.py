@@ -149,6 +149,19 @@ def usual_step(times: Vector, otherwise: float = math.nan) -> float:
     return float(np.median(np.diff(times))) if len(times) > 1 else otherwise
 
 
+# Steps over which the usual one is a mean, share of it below which messages come at once, shares of those in bursts
+_STEPS, _CLOSE, _BURSTS = 24, 0.2, (0.6, 0.96)
+
+
+def burst_length(times: Vector) -> int:
+    """How many messages at increasing times (n,) usually come at once; 1 where they come one by one."""
+    if len(times) <= _STEPS:
+        return 1
+    usual = float(np.median(times[_STEPS:] - times[:-_STEPS])) / _STEPS
+    close = float(np.mean(np.diff(times) < _CLOSE * usual))
+    return round(1.0 / (1.0 - close)) if _BURSTS[0] < close < _BURSTS[1] else 1
+
+
 def rms(values: Vector) -> float:
     """Root mean square of some values."""
     return float(np.sqrt(np.mean(values**2)))

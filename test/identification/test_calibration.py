@@ -526,6 +526,18 @@ def test_a_wheel_counter_that_starts_anew_or_pauses_costs_its_window(run):
     near(calibrate([signals], BASE))
 
 
+@pytest.mark.parametrize("jitter", [0.0, pytest.param(0.005, marks=pytest.mark.slow)])
+def test_wheels_that_arrive_in_bursts_and_are_stamped_there_tell_the_geometry(run, jitter: float):
+    """They were refused: the time between two bursts was taken for a gap."""
+    flushed = np.arange(run.wheel_time[0], run.wheel_time[-1] + 0.2, 0.1)
+    flushed += jitter * np.random.default_rng(3).standard_normal(len(flushed))
+    burst = np.searchsorted(flushed, run.wheel_time)
+    stamps = flushed[burst] + 2e-4 * (np.arange(len(burst)) - np.searchsorted(burst, burst))
+    found = calibrate([calibration_signals(stamps, run.angles, run.pose_time, run.poses)], BASE)
+    near(found)
+    assert found["time_offset"].value == pytest.approx(TRUE["time_offset"] - 0.05, abs=0.012)
+
+
 def averaged(poses: np.ndarray, span: float) -> np.ndarray:
     """Means over the last `span` [s] at 100 Hz; the first rows are copies of the first mean."""
     count = round(span / 0.01)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from youbot_dynamics.arrays import burst_length
 from youbot_dynamics.identification.reading._clock import ClockCheck, check_clock, on_one_clock
 
 PERIOD = 0.02
@@ -178,6 +179,22 @@ def test_two_senders_on_one_topic_are_told(period, shift):
     check = check_clock(stamp[order], received[order])
     assert told(check, "two senders")
     assert not told(check, "rate changes") and check.jumps == ()
+
+
+def test_bursts_are_told_by_their_length_and_neither_gaps_nor_losses_nor_jitter_are_bursts():
+    even, random = np.arange(0.0, 60.0, 0.02), np.random.default_rng(1)
+    for length in (3, 5, 12):
+        burst = np.arange(len(even)) // length
+        stamps = 0.02 * length * burst + 2e-4 * (np.arange(len(even)) % length)
+        assert burst_length(stamps) == length
+        checked = check_clock(stamps, stamps + 1e-3)
+        assert checked.missing == 0 and checked.rate == pytest.approx(50.0, rel=0.01)
+        assert f"bursts of {length}, every {20 * length} ms" in " ".join(checked.warnings)
+    kept = random.random(len(even)) > 0.3
+    pauses = even + 100.0 * (np.arange(len(even)) // 1000)
+    jittering = np.sort(even + 0.004 * random.standard_normal(len(even)))
+    for stamps in (even, even[kept], pauses, jittering, even[:10]):
+        assert burst_length(stamps) == 1
 
 
 def test_jittering_stamps_are_not_two_senders():

@@ -51,6 +51,20 @@ def test_the_delay_is_dead_time_plus_lag(base: OwnBase, tmp_path: Path) -> None:
         assert high - low > 4e-6, "no clock is better"
 
 
+@pytest.mark.parametrize("wheel_states", [True, False], ids=["wheels", "odometry"])
+def test_readings_that_arrive_in_bursts_are_even_and_what_they_wait_is_told(wheel_states: bool, tmp_path: Path) -> None:
+    """ "611275 messages are missing at 5000 Hz" was said, and that pose and twist contradict each other."""
+    base = OwnBase(1, wheel_states=wheel_states, bursts=0.1)
+    file, bag = base.write(tmp_path)
+    result = yd.identify(
+        bag, yd.load_robot(robot_file=file), only=["delay", "response"] if wheel_states else ["body"]
+    ).result
+    (warning,) = result.warnings
+    assert "bursts of 5, every 100 ms" in warning and "50 ms that they wait" in warning
+    waits = [result[f"robot.base.delay.effective_{axis}"].estimate.value - base.dead_time - base.lag for axis in AXES]
+    assert max(waits) - min(waits) < 2e-3 and waits == pytest.approx([0.05] * 3, abs=0.01)  # by the phase of the bursts
+
+
 def test_dead_times_of_a_response_hold_for_two_lags_in_series(tmp_path: Path) -> None:
     """They were 105.6 (103.6 to 107.6) ms for 50, while the stage `delay` refused them in the same run."""
     base = OwnBase(7, dead_time=0.05, lag=0.1, lags=2)

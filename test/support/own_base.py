@@ -40,6 +40,7 @@ class OwnBase:
     ahead: float = 0.0  # of the clock of its stamps before that of the recorder [s]
     drift: float = 0.0  # how much faster this clock runs [1]
     lags: int = 1  # equal ones in series
+    bursts: float = 0.0  # [s] between those in which its readings reach the recorder and are stamped; 0 for none
 
     def write(self, folder: Path, duration: float = 60.0) -> tuple[Path, Path]:
         """The robot file, and a bag of a drive with cmd_vel at 50 Hz, odom and, if it has them, wheel states."""
@@ -70,6 +71,9 @@ class OwnBase:
         path = np.cumsum(
             np.column_stack([c * steps[:, 0] - s * steps[:, 1], s * steps[:, 0] + c * steps[:, 1]]), axis=0
         )
+        if self.bursts:
+            each = np.ceil(stamps / self.bursts)
+            stamps = self.bursts * each + 2e-4 * (np.arange(len(stamps)) - np.searchsorted(each, each))
         for time, place, turn, speed in zip(stamps.tolist(), path, heading, speeds, strict=True):
             cdr = odometry_cdr(
                 nanoseconds(time * (1.0 + self.drift) + self.ahead), "odom", "base_link", (*place, turn), speed

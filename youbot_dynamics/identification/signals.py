@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from youbot_dynamics.arrays import Indices, Vector, array, usual_step
+from youbot_dynamics.arrays import Indices, Vector, array, burst_length, usual_step
 from youbot_dynamics.control.stamp_rhythm import in_rhythm
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError, listed
 from youbot_dynamics.identification.least_squares import Kind, Reason
@@ -45,7 +45,8 @@ def even_stamps(time: ArrayLike, position: ArrayLike) -> Vector:
 
     If a driver reads in a regular loop but stamps late, its jitter looks like acceleration: at 50 Hz and 1 rad/s, 1 ms
     looks like 2.5 rad/s2. If the loop itself is irregular, the stamps are correct and must not be smoothed. The third
-    differences of the positions decide. Stretches between gaps are smoothed separately.
+    differences of the positions decide. Stretches between gaps are smoothed separately. Readings that come in
+    bursts, each stamped as it arrives, are spread evenly over the time between bursts.
 
     Args:
         time: (s,) stamps, increasing [s].
@@ -55,25 +56,27 @@ def even_stamps(time: ArrayLike, position: ArrayLike) -> Vector:
     table = array("position", position, (len(stamps), None))
     if len(stamps) < 2:
         return stamps
-    steps = np.diff(stamps)
-    ends = np.concatenate([[0], np.flatnonzero(steps > _GAP * np.median(steps)) + 1, [len(stamps)]])
+    steps, burst = np.diff(stamps), burst_length(stamps)
+    longest = _GAP * usual_step(stamps[::burst])
+    ends, around = np.concatenate([[0], np.flatnonzero(steps > longest) + 1, [len(stamps)]]), _AROUND * burst
     even = stamps.copy()
     for first, last in zip(ends[:-1], ends[1:], strict=True):
-        if last - first > 2 * _AROUND + 1:
-            even[first:last] = stamps[first] + _on_lines(stamps[first:last] - stamps[first])
+        if last - first > 2 * around + 1:
+            since = _on_lines(stamps[first:last] - stamps[first], around)
+            even[first:last] = stamps[first] + (since if burst == 1 else _on_lines(since, around))
     if np.any(np.diff(even) <= 0.0):
         return stamps
     return even if _roughness(even, table) < _roughness(stamps, table) else stamps
 
 
-def _on_lines(values: Vector) -> Vector:
-    """Values (s,) replaced by those of lines fitted to `_AROUND` on either side; the first and the last share a line.
+def _on_lines(values: Vector, around: int) -> Vector:
+    """Values (s,) replaced by those of lines fitted to `around` on either side; the first and the last share a line.
 
     The line through a symmetric window has the mean in the middle. `scipy.signal` would take 0.9 s to import.
     """
-    window = 2 * _AROUND + 1
-    smooth, steps = np.convolve(values, np.full(window, 1.0 / window), "same"), np.arange(window) - _AROUND
-    for end, kept in ((slice(0, window), slice(0, _AROUND)), (slice(-window, None), slice(-_AROUND, None))):
+    window = 2 * around + 1
+    smooth, steps = np.convolve(values, np.full(window, 1.0 / window), "same"), np.arange(window) - around
+    for end, kept in ((slice(0, window), slice(0, around)), (slice(-window, None), slice(-around, None))):
         line = np.mean(values[end]) + steps * (steps @ values[end] / (steps @ steps))
         smooth[kept] = line[kept]
     return smooth
@@ -218,7 +221,8 @@ def base_signals(
     signs = driver.position_sign, driver.velocity_sign
     angles, source = wheel_angles(recording, states, motion_time, signs, base.steered)
     if source == states.topic and times.stamped:
-        motion_time = in_rhythm(motion_time, base.rolled(angles))
+        even = in_rhythm if burst_length(motion_time) == 1 else even_stamps
+        motion_time = even(motion_time, base.rolled(angles))
     measured = base.rolled(angles) @ base.forward_matrix.T
     if base.steered and of_joints:
         if role == "wheel_commands":

@@ -7,11 +7,11 @@ what is left of it, and its error.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction, fitted_arm
 from youbot_dynamics.identification.arm_friction._rows import ArmEquations, ArmFrictionModel, arm_equations
@@ -21,6 +21,7 @@ from youbot_dynamics.identification.signals import ArmSignals, even_stamps
 _NO_TORQUE = 1e-9  # [N m] below any reading
 _TRIED = np.arange(-10, 51, 10) * 1e-3  # [s]
 _LEAST_GAIN = 10.0  # of the logarithm of the likelihood by another delay than 0; neighbours of the right one lose 500
+_NEAR, _PRECISE = 0.005, 2e-4  # [s] from the best of those tried, and error of the likeliest one
 _MOST_STEPS = 4  # to a delay of which nothing significant is left
 
 
@@ -38,33 +39,36 @@ def with_prompt_efforts(
 ) -> tuple[Sequence[ArmSignals], ArmFriction]:
     """The recordings with efforts taken back by their delay, and the fit of those, which has it in `taken_back`.
 
-    Without a tree, or where the motion does not determine the delay, both are those of the recordings as they are.
+    Without a tree, or where the motion does not show the delay, both are those of the recordings as they are.
     """
-    found = fitted_arm(equations)
-    if equations.base is None or found.fit is None:
-        return recordings, found
-    delay = _likeliest(recordings, equations.model)
-    prompt, fit = recordings, found
+    fit, model, prompt = fitted_arm(equations), equations.model, recordings
+    if equations.base is None or fit.fit is None:
+        return recordings, fit
+    delay = _likeliest(recordings, model)
     for _ in range(_MOST_STEPS):
         if delay != 0.0:
             prompt = [taken_back(signals, delay) for signals in recordings]
-            fit = replace(fitted_arm(arm_equations(prompt, equations.model)), taken_back=delay)
-        if not fit.readings or not math.isfinite(fit.readings[-1].value):
-            return recordings, found
-        left = fit.readings[-1]
-        if abs(left.value) <= SIGNIFICANT * left.standard_error:
+            fit = replace(fitted_arm(arm_equations(prompt, model)), taken_back=delay)
+        left = fit.readings[-1] if fit.readings else None
+        if left is None or not abs(left.value) > SIGNIFICANT * left.standard_error:
             break
         delay += left.value
-    return prompt, fit
+    late = delay if delay > _TRIED[-1] - _NEAR else 0.0
+    return prompt, replace(fit, late=late)
 
 
 def _likeliest(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> float:
-    """Delay [s] among those tried with which the columns of each joint explain its torques best; 0 if none gains."""
-    of = {0.0: _likelihood(arm_equations(recordings, model))}
-    for delay in _TRIED[_TRIED != 0.0].tolist():
-        of[delay] = _likelihood(arm_equations([taken_back(signals, delay) for signals in recordings], model))
-    best = max(of, key=lambda delay: of[delay])
-    return best if of[best] > of[0.0] + _LEAST_GAIN else 0.0
+    """Delay [s] with which the columns of each joint explain its torques best; 0 if that gains too little."""
+
+    def cost(delay: float) -> float:
+        return -_likelihood(arm_equations([taken_back(signals, delay) for signals in recordings], model))
+
+    costs = [cost(delay) for delay in _TRIED.tolist()]
+    best = float(_TRIED[int(np.argmin(costs))])
+    if min(costs) > cost(0.0) - _LEAST_GAIN:
+        return 0.0
+    bounds = max(best - _NEAR, _TRIED[0]), min(best + _NEAR, _TRIED[-1])
+    return float(minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": _PRECISE}).x)
 
 
 def _likelihood(equations: ArmEquations) -> float:

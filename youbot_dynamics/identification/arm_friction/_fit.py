@@ -185,9 +185,8 @@ def _total_friction(fit: Fit, row: JointRows, part: slice, speed: float) -> Esti
 
 
 # Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], for which
-# they are fitted; otherwise bodies and friction of the joint explain the torques equally well. A delay that is not
-# fitted although it is longer than this [s] looks like viscous friction.
-_LARGEST_HALF_WIDTHS, _LONGEST_DELAY, _LATE = (0.05, 0.005), 0.05, 0.02
+# they are fitted; otherwise bodies and friction of the joint explain the torques equally well.
+_LARGEST_HALF_WIDTHS, _LONGEST_DELAY = (0.05, 0.005), 0.05
 _WIDEST_SCALE = 0.25  # largest half-width of a scale, as a share of it: masses that other joints do not carry follow it
 FAR = 0.2  # scale, less 1, that is further off than torque constants scatter
 _ITERATIONS, _FINAL_ITERATIONS = 6, 2  # number of fits, and of the last fits without the scales that are undetermined
@@ -203,7 +202,7 @@ class ArmFriction:
     # Combinations of inertial parameters that the data determine, as differences from the nominal tree; without a tree,
     # inertia and weight of each joint
     inertial: tuple[Estimate, ...] = ()
-    late: float = 0.0  # delay of the efforts that the fit cannot represent [s]
+    late: float = 0.0  # delay of the efforts beyond those that are looked for [s], 0 for none
     taken_back: float = 0.0  # delay of the efforts that was taken from the recordings before the fit [s]
 
     def __getitem__(self, name: str) -> JointFit:
@@ -262,6 +261,14 @@ class ArmFriction:
         parameters[self.base.columns] += self.values[: len(self.base.columns)]
         return parameters
 
+    def inertial_of(self, other: ArmFriction) -> dict[str, float]:
+        """What another fit says of the inertial values of this one, by name, whatever combinations it determines."""
+        tree = self.model.tree
+        if tree is None or self.base is None:
+            return {one.name: one.value for one in other.inertial}
+        values = self.base.combination @ (other.parameters - inertial_parameters(tree))
+        return dict(zip((one.name for one in self.inertial), values.tolist(), strict=True))
+
     def modelled(self, k: int) -> tuple[Vector, Vector]:
         """Torque (r,) of the rows of the k-th joint in `rows`, and the half-width (r,) of its 95 % band [N m].
 
@@ -309,7 +316,7 @@ def _with_reference(equations: ArmEquations) -> ArmFriction:
 
 def _solved(equations: ArmEquations, iterations: int = 1) -> ArmFriction:
     """Fit with a number of iterations for the scales."""
-    late, model = 0.0, equations.model
+    model = equations.model
     names = model.joint_names
     joints = {name: refused_joint(name, reason, model) for name, reason in equations.refused.items()}
     if not equations.rows:
@@ -319,23 +326,17 @@ def _solved(equations: ArmEquations, iterations: int = 1) -> ArmFriction:
         for remaining in reversed(range(iterations - 1)):
             readings, scaled = fit.estimates[equations.readings], equations.scaled
             if remaining < _FINAL_ITERATIONS:
-                scaled, delay = _determined(fit, readings), readings[-1]
-                if equations.scaled[-1] and not scaled[-1] and _surely_late(fit, delay):
-                    late = delay.value
+                scaled = _determined(fit, readings)
             equations = equations.linearised(fit, scaled)
             fit = equations.solution()
     except IdentificationError as problem:
         reason = Reason(Kind.TOO_LITTLE_DATA, f"only {problem.got}; needed: {problem.expected}")
         return ArmFriction(equations, tuple(joints.get(name) or refused_joint(name, reason, model) for name in names))
-    found = ArmFriction(equations, (), fit, fit.estimates[equations.bodies], late)
+    found = ArmFriction(equations, (), fit, fit.estimates[equations.bodies])
     for k, row in enumerate(equations.rows):
         explained = row.explained(equations.table(k) @ found.values)
         joints[row.name] = _joint_fit(fit, row, equations.friction(k), explained)
     return replace(found, joints=tuple(joints[name] for name in names))
-
-
-def _surely_late(fit: Fit, delay: Estimate) -> bool:
-    return abs(delay.value) - fit.half_width(delay.standard_error) > _LATE
 
 
 def _determined(fit: Fit, readings: Sequence[Estimate]) -> tuple[bool, ...]:
@@ -399,4 +400,4 @@ def _with_speed(found: ArmFriction, row: JointRows, speed: float) -> ArmFriction
     speeds = tuple(speed if j == row.joint else found.model.stribeck_speed(j) for j in range(len(names)))
     rows = tuple(replace(one, stribeck_speed=speeds[one.joint]) for one in found.rows)
     model = replace(found.model, stribeck_speeds=speeds)
-    return replace(_solved(replace(found.equations, model=model, rows=rows)), late=found.late)
+    return _solved(replace(found.equations, model=model, rows=rows))

@@ -19,15 +19,18 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar, nnls
 
-from youbot_dynamics.arrays import Indices, Vector, rms, smallest_change, usual_step
+from youbot_dynamics.arrays import Indices, Vector, rms, usual_step
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.arm_friction._effort_delay import taken_back
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
-from youbot_dynamics.identification.arm_friction._regressors import with_inertial_parameters
+from youbot_dynamics.identification.arm_friction._regressors import (
+    columns_of_joints,
+    with_inertial_parameters,
+)
 from youbot_dynamics.identification.arm_friction._rows import PARTS
-from youbot_dynamics.identification.arm_friction._windows import turning_points
+from youbot_dynamics.identification.arm_friction._windows import near_turns, noise_of, reading_noise, reversal_pieces
 from youbot_dynamics.identification.least_squares import (
     Estimate,
     Kind,
@@ -40,16 +43,13 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
     widened,
 )
-from youbot_dynamics.identification.signals import ArmSignals, even_stamps
+from youbot_dynamics.identification.signals import ArmSignals
 
-REACH = 0.05  # [rad] used on either side of a reversal
-_START_DISTANCE = 0.01  # used before a reversal [rad]
 _MOST_READINGS = 4000  # readings of a reversal
 _FEWEST = 6
 _ACCELERATION_MEAN = 0.02  # averaging time of positions before they are differentiated to accelerations [s]
 _POSITION_MEAN = 0.008  # shortest averaging time of positions in the path of the bristle [s]
 _ACCELERATION_SPAN = 0.05  # between the positions that tell the acceleration of a reversal [s]
-_MEDIAN = 0.6745  # of the magnitude of a normal error, in standard deviations
 _REFINEMENT = 8  # cubic interpolation points between two readings, since the turning point falls between readings
 
 
@@ -67,6 +67,8 @@ class Reversals:
     indices: Indices  # (r,) index of each reading in the grid of its recording
     recording: Indices  # (r,) index of the recording of each reading
     rate: float  # readings per second
+    delay: float  # of the efforts, by which they were taken back [s]
+    lag: float = 0.0  # of a filter of the efforts, if that is their delay [s]
 
     def columns(self, steepness: float) -> Vector:
         """Columns (r, 2) of the Coulomb torque and of sigma1, for a steepness sigma0 / coulomb [1/rad].
@@ -80,12 +82,24 @@ class Reversals:
         for k, (path, level, time) in enumerate(zip(self.paths, self.levels, self.steps, strict=True)):
             share = np.empty(len(path))
             bend(path, level, steepness, share)
+            share = _filtered(share, time, self.lag)
             selected = self.recording == k
             shares[selected] = share[self.indices[selected]]
             rates[selected] = np.gradient(share, time)[self.indices[selected]]
         return np.column_stack(
             [_minus_group_mean(self.number, shares), _minus_group_mean(self.number, rates) / steepness]
         )
+
+
+def _filtered(values: Vector, time: Vector, lag: float) -> Vector:
+    """Values (s,) at times (s,) [s] through a filter of first order, taken back by its `lag` [s]; 0 for none."""
+    if lag <= 0.0:
+        return values
+    from scipy.signal import lfilter  # only here: every command would need 0.9 s more
+
+    share = 1.0 - math.exp(-usual_step(time) / lag)
+    late = lfilter([share], [1.0, share - 1.0], values)
+    return np.asarray(np.interp(time + lag, time, late))
 
 
 def _minus_group_mean(number: Indices, values: Vector) -> Vector:
@@ -131,7 +145,7 @@ def near_reversals(
     for recording_index, signals in enumerate(recordings):
         signals = taken_back(signals, found.effort_delay)
         time, position = signals.time, signals.position[:, column]
-        turns = _reversal_pieces(position)
+        turns = reversal_pieces(position)
         fine_time = np.interp(np.arange((len(time) - 1) * _REFINEMENT + 1) / _REFINEMENT, np.arange(len(time)), time)
         paths.append(_smooth_path(time, position, fine_time, _averaging_time(time, position, turns, longer)))
         steps.append(fine_time + np.arange(len(fine_time)) * 1e-12)
@@ -152,7 +166,9 @@ def near_reversals(
     number, torque, distance, indices, recorded = (np.concatenate(column) for column in zip(*pieces, strict=True))
     torque = _minus_group_mean(number, torque)
     rate = float(np.median(rates))
-    return Reversals(len(pieces), number, torque, distance, paths, steps, levels, indices, recorded, rate)
+    return Reversals(
+        len(pieces), number, torque, distance, paths, steps, levels, indices, recorded, rate, found.effort_delay
+    )
 
 
 def _levels(found: ArmFriction, joint: int, speed: Vector) -> Vector:
@@ -162,29 +178,6 @@ def _levels(found: ArmFriction, joint: int, speed: Vector) -> Vector:
     if not (coulomb > 0.0 and stribeck_speed > 0.0):
         return np.ones(len(speed))
     return np.asarray(1.0 + stribeck / coulomb * np.exp(-((speed / stribeck_speed) ** 2)))
-
-
-def _near(turns: Sequence[tuple[int, int, int]], margin: int, count: int) -> Indices:
-    """Indices (r,) of the readings of reversals that have `margin` others on either side among `count`."""
-    near = np.concatenate([np.zeros(0, dtype=np.intp), *(np.arange(first, last) for first, _, last in turns)])
-    return near[(near >= margin) & (near < count - margin)]
-
-
-def reading_noise(time: Vector, position: Vector, turns: Sequence[tuple[int, int, int]]) -> float:
-    """Standard deviation of the noise of positions (s,) at times (s,) near reversals [rad]; 0 without reversals.
-
-    Smooth motion has hardly any fourth divided differences. Near reversals the joint is slow, so that errors of the
-    stamps are no noise of the positions; where it rests, steps of the encoder show no error, but they have one.
-    """
-    near = _near(turns, 2, len(time))
-    if not len(near):
-        return 0.0
-    window = near[:, None] + np.arange(-2, 3)
-    stamps = time[window] - time[near, None]
-    weights = 1.0 / np.prod(stamps[:, :, None] - stamps[:, None, :] + np.eye(5), axis=2)
-    differences = np.sum(weights * position[window], axis=1) / np.linalg.norm(weights, axis=1)
-    rounding = float(smallest_change(position[:, None])[0]) / math.sqrt(12.0)
-    return max(float(np.median(np.abs(differences))) / _MEDIAN, rounding)
 
 
 def _averaging_time(
@@ -197,7 +190,7 @@ def _averaging_time(
     """
     step = usual_step(time)
     apart = max(1, round(_ACCELERATION_SPAN / step))
-    near = _near(turns, apart, len(time))
+    near = near_turns(turns, apart, len(time))
     second = position[near + apart] - 2.0 * position[near] + position[near - apart]
     acceleration = rms(second) / (apart * step) ** 2 if np.any(second) else math.inf
     balanced = (24.0 * reading_noise(time, position, turns) * math.sqrt(step) / acceleration) ** 0.4
@@ -215,23 +208,6 @@ def _smooth_path(time: Vector, position: Vector, fine_time: Vector, mean: float)
     means = position[: groups * group_size].reshape(groups, group_size).mean(axis=1)
     increasing = np.concatenate([[True], np.diff(middles) > 0.0])
     return np.asarray(CubicSpline(middles[increasing], means[increasing])(np.clip(fine_time, middles[0], middles[-1])))
-
-
-def _reversal_pieces(position: Vector) -> list[tuple[int, int, int]]:
-    """First reading, turning point and last reading (exclusive) of each reversal of positions (s,)."""
-    pieces = []
-    turns = turning_points(position)
-    for k, turn in enumerate(turns):
-        begin = turns[k - 1] if k else 0
-        end = turns[k + 1] if k + 1 < len(turns) else len(position)
-        before = np.abs(position[begin:turn] - position[turn])
-        after = np.abs(position[turn:end] - position[turn])
-        if not (len(before) and before.max() > REACH and after.max() > REACH):
-            continue
-        first = begin + int(np.flatnonzero(before > _START_DISTANCE)[-1])
-        last = turn + int(np.flatnonzero(after > REACH)[0])
-        pieces.append((first, int(turn), last))
-    return pieces
 
 
 def _friction_torque(signals: ArmSignals, found: ArmFriction, tree: Tree | None, joint: int, index: Indices) -> Vector:
@@ -255,10 +231,9 @@ def _friction_torque(signals: ArmSignals, found: ArmFriction, tree: Tree | None,
         scale = 1.0 + found.reading_values[joint]
         bodies = scale * tree.inverse_dynamics(position, speed, acceleration)[:, row.joint]
     else:
-        columns = [acceleration[:, row.joint]]
-        if found.model.weighed:
-            columns += [np.sin(position[:, row.joint]), np.cos(position[:, row.joint])]
-        bodies = np.column_stack(columns) @ values[len(columns) * joint : len(columns) * (joint + 1)]
+        columns = columns_of_joints(position, acceleration, found.model.weighed, found.model.coupled)[:, row.joint, :-1]
+        width = columns.shape[1]
+        bodies = columns @ values[width * joint : width * (joint + 1)]
     viscous = found.friction[joint, PARTS.index("viscous")] * speed[:, row.joint]
     friction: Vector = signals.torque[index, row.joint] - bodies - viscous
     friction[(time < middles[1]) | (time > middles[-2])] = np.nan
@@ -285,6 +260,11 @@ _LATE = Reason(
     "the efforts may be late, which turns the torque round later after a reversal: remove their filter, or check the "
     "stamps",
 )
+_FILTERED = Reason(
+    Kind.OTHER_EXPLANATION,
+    "the efforts seem to be filtered, which rounds them at a reversal as soft bristles do: remove their filter",
+)
+_AS_WELL = 1.02  # misfit over that of a pure delay up to which a filter explains the efforts as well
 _REPETITIONS, _NOISY_RANGE = 3, 6.0  # with more noise; factor of the steepness searched in each
 _LONGER = 2.0  # factor of the averaging time that tells whether noise relaxes the bristles of a joint at rest
 _SIGMA0, _SIGMA1 = Unknown("sigma0", "N m/rad", low=0.0), Unknown("sigma1", "N m s/rad", low=0.0)
@@ -332,6 +312,7 @@ def fit_bristles(recordings: Sequence[ArmSignals], found: ArmFriction, joint: st
             rivals = [
                 _noise_rival(recordings, found, fitted[0], reversals, steepness),
                 _late_rival(reversals, steepness),
+                _filter_rival(reversals, steepness),
             ]
             bristles = _linearised(reversals, steepness, transition_readings, rivals)
             if found[joint]["coulomb"].identified:
@@ -385,9 +366,7 @@ def _noise_rival(
         noisier = []
         for signals in recordings:
             position = signals.position.copy()
-            turns = _reversal_pieces(position[:, column])
-            noise = reading_noise(even_stamps(signals.time, position), position[:, column], turns)
-            position[:, column] += noise * random.standard_normal(len(position))
+            position[:, column] += noise_of(signals)[column] * random.standard_normal(len(position))
             noisier.append(replace(signals, position=position))
         other = near_reversals(noisier, found, joint)
         if other is None:
@@ -413,6 +392,21 @@ def _late_rival(reversals: Reversals, steepness: float) -> Rival:
     values = _solve_late(reversals.columns(late), reversals.torque) * [late, 1.0]
     values -= _solve(reversals.columns(steepness), reversals.torque) * [steepness, 1.0]
     return Rival(_LATE, dict(zip((_SIGMA0.name, _SIGMA1.name), values.tolist(), strict=True)))
+
+
+def _filter_rival(reversals: Reversals, steepness: float) -> Rival:
+    """Efforts whose delay is that of a filter, if it explains the reversals as well: it rounds them."""
+    if reversals.delay <= 0.0:
+        return Rival(_FILTERED, {})
+    filtered = replace(reversals, lag=reversals.delay)
+    other, _ = _best_steepness(filtered, steepness / _NOISY_RANGE, steepness * _NOISY_RANGE)
+    tables = reversals.columns(steepness), filtered.columns(other)
+    values = [_solve(table, reversals.torque) for table in tables]
+    left, right = (rms(reversals.torque - table @ value) for table, value in zip(tables, values, strict=True))
+    if right > _AS_WELL * left:
+        return Rival(_FILTERED, {})
+    change = values[1] * [other, 1.0] - values[0] * [steepness, 1.0]
+    return Rival(_FILTERED, dict(zip((_SIGMA0.name, _SIGMA1.name), change.tolist(), strict=True)))
 
 
 def _linearised(

@@ -150,7 +150,7 @@ def felt_parameters(tree: Tree, rows: ArrayLike, torque: float) -> BaseParameter
     )
 
 
-def common_columns(angles: Vector, accelerations: Vector) -> list[Vector]:
+def _common_columns(angles: Vector, accelerations: Vector) -> list[Vector]:
     """Columns (k,) of what n joints do to each other, by their angles [rad] and accelerations [rad/s2] (n, k).
 
     The weight that a joint of a tree lifts is a sum of sines and cosines of sums and differences of the angles of all
@@ -163,3 +163,20 @@ def common_columns(angles: Vector, accelerations: Vector) -> list[Vector]:
                 total = np.array([1.0, *signs]) @ angles[list(chosen)]
                 columns += [np.sin(total), np.cos(total)]
     return columns
+
+
+def columns_of_joints(position: Vector, acceleration: Vector, weighed: bool, coupled: bool) -> Vector:
+    """Columns (k, n, m + 1) of n joints without a tree at positions (k, n) [rad] and accelerations (k, n) [rad/s2].
+
+    They are the own acceleration, the sine and cosine of the angle where a joint is `weighed`, what the others do to it
+    where joints are `coupled`, and last the torque of nominal bodies, 0.
+    """
+    parts = [acceleration]
+    parts += [np.sin(position), np.cos(position)] if weighed else []
+    own = np.stack([*parts, np.zeros_like(position)], axis=2)
+    if not coupled:
+        return own
+    common, count = np.column_stack(_common_columns(position.T, acceleration.T)), own.shape[1]
+    places = [(j, count + 2 * j, count + 2 * j + 1) for j in range(count)]  # of what each has of its own
+    shared = np.stack([np.delete(common, place, axis=1) for place in places], axis=1)
+    return np.concatenate([own[:, :, :-1], shared, own[:, :, -1:]], axis=2)

@@ -29,7 +29,7 @@ from youbot_dynamics.identification.arm_friction._rows import (
     further_term,
     noise_weight,
 )
-from youbot_dynamics.identification.arm_friction._windows import shortest
+from youbot_dynamics.identification.arm_friction._windows import noise_of, shortest
 from youbot_dynamics.identification.least_squares import (
     POWERS,
     SIGNIFICANT,
@@ -52,7 +52,9 @@ _ALIKE = 0.002  # [s] by which the efforts of joints may be apart
 # Friction that falls as a gear warms up begins further from its mean than a straight line does, by about this factor.
 _WARMING = 1.25
 _BY_DIRECTION = 0.1  # share of Coulomb friction by which it may differ by direction where the weight hides it
+_NOISIEST = 1.5e-3  # [rad] of angles of which friction is told: at twice as much it was a quarter off
 _FEW_LEVELS, _RARE = 2, 0.05  # efforts of a joint in one direction, and the share of readings that does not count
+_DIFFERENT_WAYS = Reason(Kind.OTHER_EXPLANATION, "viscous friction differs by direction")
 _COARSE = Reason(
     Kind.OTHER_EXPLANATION,
     "it depends on the steps of the readings: one more step of the angles, and twice the steps of the efforts, change "
@@ -73,7 +75,7 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
         model = replace(model, half_width=2.0 * least)
     equations = _coupled(recordings, arm_equations(recordings, model))
     recordings, found = with_prompt_efforts(recordings, equations)
-    delay = found.taken_back
+    delay, late = found.taken_back, found.late
     while True:
         found = found if model.stribeck_speeds else with_stribeck(found)
         half_width = max(0.5 * found.model.half_width, least)
@@ -89,8 +91,8 @@ def identify_arm_friction(recordings: Sequence[ArmSignals], model: ArmFrictionMo
             found = _refuse_estimates(_with_window_errors(finer, found), changed)
             break
         found = finer
-    found = _refuse_late(_with_hidden_offsets(_with_shape_errors(_with_reading_errors(found, recordings))))
-    return replace(found, taken_back=delay)
+    found = replace(_with_reading_errors(found, recordings), taken_back=delay, late=late)
+    return _refuse_noisy(_refuse_late(_with_hidden_offsets(_with_shape_errors(found))), recordings)
 
 
 def _coupled(recordings: Sequence[ArmSignals], equations: ArmEquations) -> ArmEquations:
@@ -131,12 +133,13 @@ def _window_dependent(coarser: ArmFriction, finer: ArmFriction) -> dict[str, Rea
 
 
 def _with_reading_errors(found: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFriction:
-    """The fit with the bias by the steps of encoders and efforts added to each friction value's error.
+    """The fit with the bias by noise and steps of encoders, and steps of efforts, added to each value's error.
 
     Noise of the accelerations makes inertias too small, and steps of the efforts that exceed the friction make it any
-    multiple of them; the scatter of the residual shows neither. The fit is repeated with errors of one more step in
-    the positions and with efforts in steps twice as large: to first order the change is the bias. Where a joint that
-    slides shows no more than two efforts, both round to the same, and the error of rounding itself is added.
+    multiple of them; the scatter of the residual shows neither. The fit is repeated with positions that have as much
+    noise again, or errors of one more step, and with efforts in steps twice as large: to first order the change is the
+    bias. Where a joint that slides shows no more than two efforts, both round to the same, and the error of rounding
+    itself is added.
 
     Source: simulation extrapolation, Cook and Stefanski 1994.
     """
@@ -144,6 +147,7 @@ def _with_reading_errors(found: ArmFriction, recordings: Sequence[ArmSignals]) -
     for signals in recordings:
         position_step, torque_step = smallest_change(signals.position), smallest_change(signals.torque)
         error = random.uniform(-0.5, 0.5, signals.position.shape) * position_step
+        error += _noise_beside_steps(signals) * random.standard_normal(error.shape)
         double = np.where(torque_step > 0.0, 2.0 * torque_step, 1.0)
         torque = np.where(torque_step > 0.0, double * np.round(signals.torque / double), signals.torque)
         coarser.append(replace(signals, position=signals.position + error, torque=torque))
@@ -152,6 +156,11 @@ def _with_reading_errors(found: ArmFriction, recordings: Sequence[ArmSignals]) -
         rival = Rival(_COARSE, {level.name: rounding for level in (*joint.estimates[:1], *joint.totals)})
         joints.append(joint if found.fit is None else joint.with_rivals(found.fit, [rival]))
     return replace(found, joints=tuple(joints))
+
+
+def _noise_beside_steps(signals: ArmSignals) -> Vector:
+    """Standard deviations (n,) of the noise of the angles [rad] without what the steps of their encoders explain."""
+    return np.sqrt(np.maximum(noise_of(signals) ** 2 - smallest_change(signals.position) ** 2 / 12.0, 0.0))
 
 
 def _lasting_rounding(recordings: Sequence[ArmSignals]) -> Vector:
@@ -196,7 +205,16 @@ def _with_window_errors(found: ArmFriction, other: ArmFriction, reason: Reason |
             continue
         rival = Rival(reason, joint.changes_to(bounded_values(other.fit), rows[joint.name]))
         joints.append(joint.with_rivals(found.fit, [rival]))
-    return replace(found, joints=tuple(joints))
+    return _with_bodies_of(replace(found, joints=tuple(joints)), other, reason)
+
+
+def _with_bodies_of(found: ArmFriction, other: ArmFriction, reason: Reason | None) -> ArmFriction:
+    """The fit with the change of the bodies in another one added to their errors."""
+    if found.fit is None or other.fit is None:
+        return found
+    values = found.inertial_of(other)
+    rival = Rival(reason, {one.name: values.get(one.name, math.nan) - one.value for one in found.inertial})
+    return replace(found, inertial=widened(found.inertial, found.fit.unknowns, [rival], found.fit.half_width(1.0)))
 
 
 def _with_shape_errors(found: ArmFriction) -> ArmFriction:
@@ -220,25 +238,26 @@ def _with_shape_errors(found: ArmFriction) -> ArmFriction:
         return found
     joints = list(found.joints)
     for row in rows:
-        joint, rivals = joints[row.joint], list[Rival]()
+        joint, own_rivals = joints[row.joint], list[Rival]()
         term = further_term(joint.name)
         delay = values_of(late)[term] - common
         if not found.late and abs(delay) > max(_ALIKE, SIGNIFICANT * late[term].standard_error):
-            rivals.append(_late_rival(joint, row, late, delay, len(rows)))
-            joint = replace(joint, late=rivals[-1].reason)
-        rivals += admitted([_power_rival(joint, row, other, power) for power, other in powers.items()])
+            own_rivals.append(_late_rival(joint, row, late, delay, len(rows) > 1 and bool(own.scaled)))
+            joint = replace(joint, late=own_rivals[-1].reason)
+        own_rivals += admitted([_power_rival(joint, row, other, power) for power, other in powers.items()])
         single = [_drift_rival(joint, other, part) for part, other in drifts.items()]
         single += [_direction_rival(joint, row, by_direction), _offset_rival(joint)]
-        rivals += [rival for rival in single if rival.strength > SIGNIFICANT]
-        joints[row.joint] = joint.with_rivals(found.fit, rivals)
-    inertial = found.inertial
+        own_rivals += [rival for rival in single if rival.strength > SIGNIFICANT]
+        joints[row.joint] = joint.with_rivals(found.fit, own_rivals)
+    others = []
     if strength(by_direction, [further_term(row.name) for row in rows]) > SIGNIFICANT:
-        values, reason = (
-            values_of(by_direction),
-            Reason(Kind.OTHER_EXPLANATION, "viscous friction differs by direction"),
-        )
-        rival = Rival(reason, {one.name: values[one.name] - one.value for one in inertial})
-        inertial = widened(inertial, found.fit.unknowns, [rival], found.fit.half_width(1.0))
+        others.append((_DIFFERENT_WAYS, by_direction))
+    others += [(joint.late, late) for joint in joints if joint.late is not None][:1]
+    rivals = [
+        Rival(reason, {one.name: values_of(other)[one.name] - one.value for one in found.inertial})
+        for reason, other in others
+    ]
+    inertial = widened(found.inertial, found.fit.unknowns, rivals, found.fit.half_width(1.0))
     return replace(found, joints=tuple(joints), inertial=inertial)
 
 
@@ -338,12 +357,13 @@ def _offset_rival(joint: JointFit) -> Rival:
         f"{mean - offset.value:.3g} while it falls; or the efforts have an offset of {offset.value:.2g} {offset.unit}",
     )
     changes = {one.name: offset.value for one in (joint["coulomb"], *joint.totals)}
-    return Rival(reason, changes, abs(offset.value) / offset.standard_error if offset.identified else 0.0)
+    possible = offset.identified and abs(offset.value) < mean  # friction in both directions opposes the motion
+    return Rival(reason, changes, abs(offset.value) / offset.standard_error if possible else 0.0)
 
 
-def _late_rival(joint: JointFit, row: JointRows, other: Fit, delay: float, joints: int) -> Rival:
-    """Efforts of the joint with a delay [s] of their own, of so many joints."""
-    later, than = "later" if delay > 0.0 else "earlier", "those of the others" if joints > 1 else "the motion"
+def _late_rival(joint: JointFit, row: JointRows, other: Fit, delay: float, beside: bool) -> Rival:
+    """Efforts of the joint with a delay [s] of their own, `beside` one of all, if they have it."""
+    later, than = "later" if delay > 0.0 else "earlier", "those of the others" if beside else "the motion"
     reason = Reason(
         Kind.OTHER_EXPLANATION,
         f"the efforts of this joint seem to be some {abs(1e3 * delay):.0f} ms {later} than {than}: remove their "
@@ -375,6 +395,19 @@ def _refuse_late(found: ArmFriction) -> ArmFriction:
         "the filter of the efforts, or check the stamps",
     )
     return _refuse_estimates(found, {f"{joint.name}_viscous": reason for joint in found.joints if found.late})
+
+
+def _refuse_noisy(found: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFriction:
+    """The fit without the friction of joints whose angles are too noisy to tell where they turn back."""
+    noises, refusals = np.min([_noise_beside_steps(signals) for signals in recordings], axis=0), dict[str, Reason]()
+    for row in found.rows:
+        if (noise := float(noises[row.joint])) > _NOISIEST:
+            text = (
+                f"noise of {1e3 * noise:.2g} mrad of the angles hides where the joint turns back; needed: finer angles"
+            )
+            reason = Reason(Kind.TOO_LITTLE_DATA, text)
+            refusals |= {f"{row.name}_{part}": reason for part in ("coulomb", "viscous")}
+    return _refuse_estimates(found, refusals)
 
 
 def _refuse_estimates(found: ArmFriction, refusals: Mapping[str, Reason]) -> ArmFriction:

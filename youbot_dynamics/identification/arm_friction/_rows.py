@@ -15,13 +15,19 @@ from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.identification.arm_friction._regressors import (
     UNKNOWN_ROTOR,
     BaseParameters,
-    common_columns,
+    columns_of_joints,
     felt_parameters,
     inertial_parameters,
     regressor,
     uncertainty,
 )
-from youbot_dynamics.identification.arm_friction._windows import HALF_WIDTH, SLOWEST, ArmWindows, arm_windows
+from youbot_dynamics.identification.arm_friction._windows import (
+    HALF_WIDTH,
+    SLOWEST,
+    ArmWindows,
+    arm_windows,
+    on_its_way,
+)
 from youbot_dynamics.identification.least_squares import (
     NEGLIGIBLE,
     SIGNIFICANT,
@@ -62,6 +68,7 @@ _LEAST_REVERSE_SHARE = 0.1  # share of the windows that must slide in the other 
 _NO_TORQUE = 1e-9  # [N m] below any reading
 _WEIGHED = 0.5  # least mean torque of the links, over that of efforts of one sign, that may be the weight behind it
 _WEIGHT_SHARE = 0.95  # share of a constant not explained by the bodies below which weight may replace friction
+_ROUNDING = 1e-12  # share of a squared torque that is none
 _OFFSET_SHARE = 0.1  # share of a constant not explained by weight and friction that an offset needs
 
 # Unknowns of the friction of a joint; "bend" is stribeck times the error of log(v_s). `_fit` refers to the first
@@ -243,8 +250,9 @@ class JointRows:
         others = np.linalg.qr(np.column_stack([*friction, rotor]))[0]
         moved = links - others @ (others.T @ links)
         power, torque = float(moved @ moved), float(np.linalg.norm(self.torque))
-        ratio = math.sqrt(power) / torque if torque > 0.0 else math.inf
-        return float(moved @ self.torque) / power if power > 0.0 else math.nan, ratio
+        if power <= _ROUNDING * float(links @ links) or torque == 0.0:
+            return math.nan, 0.0
+        return float(moved @ self.torque) / power, math.sqrt(power) / torque
 
 
 def _unexplained(table: Vector, target: Vector, rcond: float) -> Vector:
@@ -448,10 +456,10 @@ def _refusal(recordings: Sequence[ArmSignals], windows: Sequence[ArmWindows], jo
 
 
 def _wraps(position: Vector, torque: Vector) -> int:
-    """How often a torque (s,) jumps from one end of its range to the other while the joint does not turn back."""
-    largest, moved = float(np.max(np.abs(torque), initial=0.0)), np.diff(position)
-    ends = (np.abs(np.diff(torque)) > 2.0 * _END_OF_RANGE * largest)[1:-1]
-    return int(np.count_nonzero(ends & (moved[:-2] * moved[1:-1] > 0.0) & (moved[1:-1] * moved[2:] > 0.0)))
+    """How often a torque (s,) jumps from one end of its range to the other; just behind a reversal friction does."""
+    largest = float(np.max(np.abs(torque), initial=0.0))
+    ends = np.abs(np.diff(torque)) > 2.0 * _END_OF_RANGE * largest
+    return int(np.count_nonzero(ends & on_its_way(position)[1:])) if np.any(ends) else 0
 
 
 def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
@@ -460,15 +468,7 @@ def _body_columns(window: ArmWindows, model: ArmFrictionModel) -> Vector:
     if tree is not None:
         table = regressor(tree, window.position, window.speed, window.acceleration)
         return np.concatenate([table, (table @ inertial_parameters(tree))[:, :, None]], axis=2)
-    parts = [window.acceleration]
-    parts += [np.sin(window.position), np.cos(window.position)] if model.weighed else []
-    own = np.stack([*parts, np.zeros_like(window.position)], axis=2)
-    if not model.coupled:
-        return own
-    common, count = np.column_stack(common_columns(window.position.T, window.acceleration.T)), own.shape[1]
-    places = [(j, count + 2 * j, count + 2 * j + 1) for j in range(count)]  # of what each has of its own
-    shared = np.stack([np.delete(common, place, axis=1) for place in places], axis=1)
-    return np.concatenate([own[:, :, :-1], shared, own[:, :, -1:]], axis=2)
+    return columns_of_joints(window.position, window.acceleration, model.weighed, model.coupled)
 
 
 def _with_bodies(equations: ArmEquations) -> ArmEquations:

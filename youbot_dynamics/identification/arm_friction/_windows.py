@@ -10,13 +10,14 @@ Source: modulating functions, Shinbrot 1957.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.arrays import Vector, usual_step
+from youbot_dynamics.arrays import Indices, Vector, smallest_change, usual_step
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.identification.signals import TRAVEL, ArmSignals, even_stamps
 
@@ -25,6 +26,12 @@ _FEWEST = 5  # readings in a window
 # A joint slides above this speed, and this far from its last reversal or rest: three times the longest plausible
 # bristle deflection, after which the bristle torque is within 10 % of the Coulomb torque.
 SLOWEST = 0.05  # [rad/s]
+# Changes of the angle that are no reversal: at least and at most [rad], and in standard deviations of the noise
+_JITTER, _MOST_JITTER, _NOISES = TRAVEL / 30.0, TRAVEL / 10.0, 4.0
+REACH = 0.05  # [rad] used on either side of a reversal
+_START_DISTANCE = 0.01  # used before a reversal [rad]
+_FAR_SMALLER = 0.6  # noise by differences of a higher order, over that by those before, below which it counts
+_MEDIAN = 0.6745  # of the magnitude of a normal error, in standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +139,10 @@ def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector) -> 
     """Sign (k, n) of the motion with settled friction in windows at `middles` (k,) with mean speeds (k, n), else 0."""
     sliding = np.sign(speed) * (np.abs(speed) > SLOWEST)
     width = middles[1] - middles[0] if len(middles) > 1 else 0.0
+    noises = [reading_noise(time, column, [(0, 0, len(time))]) for column in position.T]
     for j in range(position.shape[1]):
-        direction, reversal = _since_reversal(position[:, j], TRAVEL)
+        jitter = min(max(_JITTER, _NOISES * float(noises[j])), _MOST_JITTER)
+        direction, reversal = _since_reversal(position[:, j], jitter)
         # Sliding during the whole window: settled and in one direction at every reading. The last reading of a
         # direction, the outermost, is often after the reversal: the parabola through it and its neighbours tells.
         code = np.where(np.abs(position[:, j] - reversal) >= TRAVEL, direction, 0.0)
@@ -149,11 +158,18 @@ def _sliding(time: Vector, position: Vector, middles: Vector, speed: Vector) -> 
     return sliding
 
 
+def on_its_way(position: Vector) -> NDArray[np.bool_]:
+    """Flags (s,) of positions (s,) where a joint is `TRAVEL` or more behind a reversal, and goes on after them."""
+    direction, reversal = _since_reversal(position, _JITTER)
+    after = np.append(direction[1:], 0.0)
+    return np.asarray((np.abs(position - reversal) >= TRAVEL) & (direction == after) & (direction != 0.0))
+
+
 @compiled
-def _since_reversal(position: Vector, travel: float) -> tuple[Vector, Vector]:
-    """Direction (s,) of the motion and position (s,) of the last reversal; jitter up to `travel` / 30 is ignored."""
+def _since_reversal(position: Vector, jitter: float) -> tuple[Vector, Vector]:
+    """Direction (s,) of the motion and position (s,) of the last reversal; changes up to `jitter` [rad] are ignored."""
     direction, reversal = np.zeros(len(position)), np.zeros(len(position))
-    sign, extreme, start, jitter, outermost = 0.0, position[0], position[0], travel / 30.0, 0
+    sign, extreme, start, outermost = 0.0, position[0], position[0], 0
     for k in range(len(position)):
         x = position[k]
         if sign == 0.0:
@@ -176,11 +192,64 @@ def _since_reversal(position: Vector, travel: float) -> tuple[Vector, Vector]:
 
 def turning_points(path: Vector) -> NDArray[np.intp]:
     """Indices (m,) of reversals in positions (s,) [rad]; jitter of 1 mrad is not a reversal."""
-    direction, _ = _since_reversal(path, TRAVEL) if len(path) else (path, path)
+    direction, _ = _since_reversal(path, _JITTER) if len(path) else (path, path)
     changes = np.flatnonzero((direction[1:] != direction[:-1]) & (direction[:-1] != 0.0))
     bounds = np.concatenate([[0], changes + 1])
     # The outermost point is slightly before the point of detection.
     return np.array(
         [a + int(np.argmax(path[a : b + 1] * direction[b])) for a, b in zip(bounds[:-1], changes, strict=True)],
         dtype=np.intp,
+    )
+
+
+def reversal_pieces(position: Vector) -> list[tuple[int, int, int]]:
+    """First reading, turning point and last reading (exclusive) of each reversal of positions (s,)."""
+    pieces = []
+    turns = turning_points(position)
+    for k, turn in enumerate(turns):
+        begin = turns[k - 1] if k else 0
+        end = turns[k + 1] if k + 1 < len(turns) else len(position)
+        before = np.abs(position[begin:turn] - position[turn])
+        after = np.abs(position[turn:end] - position[turn])
+        if not (len(before) and before.max() > REACH and after.max() > REACH):
+            continue
+        first = begin + int(np.flatnonzero(before > _START_DISTANCE)[-1])
+        last = turn + int(np.flatnonzero(after > REACH)[0])
+        pieces.append((first, int(turn), last))
+    return pieces
+
+
+def near_turns(turns: Sequence[tuple[int, int, int]], margin: int, count: int) -> Indices:
+    """Indices (r,) of the readings of reversals that have `margin` others on either side among `count`."""
+    near = np.concatenate([np.zeros(0, dtype=np.intp), *(np.arange(first, last) for first, _, last in turns)])
+    return near[(near >= margin) & (near < count - margin)]
+
+
+def reading_noise(time: Vector, position: Vector, turns: Sequence[tuple[int, int, int]]) -> float:
+    """Standard deviation of the noise of positions (s,) at times (s,) near reversals [rad]; 0 without reversals.
+
+    Smooth motion has hardly any fourth divided differences. Fast motion has some in slow readings: those of sixth or
+    eighth order count where they are far smaller. Near reversals the joint is slow, so that errors of the stamps are no
+    noise of the positions; where it rests, steps of the encoder show no error, but they have one.
+    """
+    noise = math.inf
+    for half in (2, 3, 4):
+        near = near_turns(turns, half, len(time))
+        if not len(near):
+            break
+        window = near[:, None] + np.arange(-half, half + 1)
+        stamps = (time[window] - time[near, None]) / usual_step(time)
+        weights = 1.0 / np.prod(stamps[:, :, None] - stamps[:, None, :] + np.eye(2 * half + 1), axis=2)
+        differences = np.sum(weights * position[window], axis=1) / np.linalg.norm(weights, axis=1)
+        found = float(np.median(np.abs(differences))) / _MEDIAN
+        noise = found if found < _FAR_SMALLER * noise else noise
+    rounding = float(smallest_change(position[:, None])[0]) / math.sqrt(12.0)
+    return max(noise, rounding) if math.isfinite(noise) else 0.0
+
+
+def noise_of(signals: ArmSignals) -> Vector:
+    """Standard deviations (n,) of the noise of each joint's positions [rad], near its reversals if it has any."""
+    time = even_stamps(signals.time, signals.position)
+    return np.array(
+        [reading_noise(time, column, reversal_pieces(column) or [(0, 0, len(time))]) for column in signals.position.T]
     )

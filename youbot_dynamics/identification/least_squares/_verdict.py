@@ -145,7 +145,7 @@ def _reason(unknown: Unknown, value: float, half_width: float, bound: float | No
     wide = f"the interval of +-{with_unit(f'{half_width:.2g}', unknown.unit)} is too wide for a value of {value:.3g}"
     # The width decreases with the square root of the data.
     near = 0.0 < half_width < _HOPELESS * wanted
-    longer = f", about {(half_width / wanted) ** 2:.2g} times these data" if near else ""
+    longer = f", about {max((half_width / wanted) ** 2, 1.1):.2g} times these data" if near else ""
     return Reason(Kind.TOO_WIDE, f"{wide}; +-{wanted:.2g} or less is needed{longer}{hint}")
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from youbot_dynamics.arrays import Flags, Vector, usual_step
+from youbot_dynamics.arrays import Flags, Vector, burst_length, usual_step
 from youbot_dynamics.identification.least_squares import NORMAL
 
 _ROUNDING = 0.01  # [s] by which stamps of a synchronised clock may be later than the reception
@@ -43,6 +43,14 @@ def rhythm(stamps: Vector, jumps: Sequence[int]) -> tuple[float, int, tuple[str,
     if not len(steps):
         return nan, 0, tuple(warnings)
     period = float(np.median(steps))
+    burst = burst_length(np.append(0.0, np.cumsum(steps)))
+    if burst > 1:
+        apart = usual_step(np.cumsum(steps)[::burst])
+        warnings.append(
+            f"messages come in bursts of {burst}, every {1e3 * apart:.3g} ms, stamped as they arrive: delays contain "
+            f"the {500.0 * apart:.2g} ms that they wait on average; stamp them where they are read"
+        )
+        return burst / apart, 0, tuple(warnings)
     mixed = _mixed(steps)
     changed = "" if mixed else _changed(steps)
     missing = 0

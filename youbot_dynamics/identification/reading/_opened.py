@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from youbot_dynamics.arrays import Vector
+from youbot_dynamics.arrays import Vector, burst_length
 from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean, listed
 from youbot_dynamics.identification.reading._logs import columns_of, read_log
 from youbot_dynamics.identification.reading._whose import unnamed
@@ -60,8 +60,9 @@ def angles_beyond(position: ArrayLike, lower: Sequence[float], upper: Sequence[f
 def speed_ratio(time: Vector, position: Vector, velocity: Vector) -> float:
     """d(position)/dt over velocity by least squares; NaN if the joint hardly moved or one of the two is missing.
 
-    Times (s,) [s] increase; positions (s,) [rad] and velocities (s,) [rad/s] are as reported.
+    Times (s,) [s] increase; positions (s,) [rad] and velocities (s,) [rad/s] are as reported. Of a burst, one counts.
     """
+    time, position, velocity = (values[:: burst_length(time)] for values in (time, position, velocity))
     steps = np.diff(time)
     with np.errstate(divide="ignore", invalid="ignore"):
         speed = np.diff(position) / steps

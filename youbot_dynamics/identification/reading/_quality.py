@@ -76,7 +76,7 @@ def _warnings(opened: Opened, robot: Robot) -> Iterator[str]:
             yield from _of_series(states)
             yield from _of_jumps(states)
             yield from _of_units(states, position_sign, velocity_sign)
-    yield from _of_odometry(recording, chosen)
+    yield from _of_odometry(recording, chosen, wheels is None)
     if commands is not None:
         yield from _of_series(commands)
         if wheels is not None:
@@ -131,13 +131,15 @@ def _of_jumps(states: JointSeries) -> Iterator[str]:
         yield f"{states.topic}: angles jump between two readings, first {jumps}: impossible; remove these readings"
 
 
-def _of_odometry(recording: Recording, chosen: Mapping[str, str]) -> Iterator[str]:
-    """Odometry whose pose moves otherwise than its twist says, along an axis."""
+def _of_odometry(recording: Recording, chosen: Mapping[str, str], alone: bool) -> Iterator[str]:
+    """Odometry whose pose moves otherwise than its twist says, along an axis; its clock if it is `alone`."""
     try:
         topic = find_odometry(recording, chosen)
         poses, twists = (None, None) if topic is None else (recording.poses(topic), recording.twists(topic))
     except YoubotDynamicsError:
         return
+    if alone and twists is not None and twists.stamp is not None and len(twists.received) > 1:
+        yield from (f"{topic}: {warning}" for warning in check_clock(twists.stamp, twists.received).warnings)
     if poses is None or twists is None or len(poses.stamp) != len(twists.received) or not np.any(twists.twist):
         return
     path = np.vstack([np.zeros(3), np.cumsum(planar.steps_of_path(poses.pose), axis=0)])

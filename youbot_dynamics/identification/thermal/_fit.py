@@ -282,8 +282,8 @@ def _implausibility(k: int, runs: Sequence[HeatRun], logs: Vector, residuals: Ve
     if _RATIOS[k].unit == "s" and logs[1] > logs[2]:
         return _EXCHANGED
     if _RATIOS[k].unit == "s" and _LEAST_DURATION * value > longest:
-        short = f"the fit gives {value:.3g} s, but the longest run lasts {longest:.0f} s"
-        return Reason(Kind.TOO_LITTLE_DATA, f"{short}; {_LEAST_DURATION * value:.0f} s are needed")
+        short = f"the fit gives {value:.3g} s, but the longest run lasts {math.floor(longest)} s"
+        return Reason(Kind.TOO_LITTLE_DATA, f"{short}; {math.ceil(_LEAST_DURATION * value)} s are needed")
     return None
 
 
