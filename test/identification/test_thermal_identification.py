@@ -417,6 +417,61 @@ def test_the_resistance_of_a_locked_motor_is_that_of_its_start(tmp_path):
     assert not found["robot.arm.joint_1.motor.torque_constant"].identified
 
 
+def test_a_voltage_of_brushes_is_no_resistance_of_a_winding_whose_temperature_was_not_measured(tmp_path):
+    """The cold resistance had it whole: 1.38 +-.04 Ohm were ticked for 1.2."""
+    random, time = np.random.default_rng(6), np.arange(0.0, 600.0, 0.05)
+    speed = 120.0 * np.sin(0.9 * time) + 80.0 * np.sin(2.3 * time)  # of the rotor
+    current = 0.9 * np.sin(0.31 * time) + 0.8 * np.tanh(speed / 10.0)
+    resistance = 1.2 * (1.0 + 0.00393 * 25.0 * (1.0 - np.exp(-time / 90.0)))
+    voltage = resistance * current + 0.02 * speed + 0.3 * np.sign(current)
+    columns = {
+        "time": time,
+        "position.motor": np.cumsum(speed) * 0.05 / 20.0,
+        "current.motor:A": current + 0.005 * random.standard_normal(len(time)),
+        "voltage.motor:V": voltage + 0.02 * random.standard_normal(len(time)),
+    }
+    log, file = tmp_path / "brushes.csv", tmp_path / "bench.yaml"
+    np.savetxt(log, np.column_stack(list(columns.values())), delimiter=",", header=",".join(columns), comments="")
+    file.write_text(
+        "/**:\n  ros__parameters:\n    robot:\n      robot_id: bench\n      driver: {arm_joints: [motor]}\n"
+        "      arm: {urdf: '', joint_1: {motor: {torque_constant: 0.02, gear_ratio: 20.0}}}\n"
+    )
+    found = yd.identify(log, yd.load_robot(robot_file=file), only=["thermal"]).result
+    for what, true in (("resistance", 1.2), ("torque_constant", 0.02)):
+        one = found[f"robot.arm.joint_1.motor.{what}"].estimate
+        assert one.identified and abs(one.value - true) < 2.0 * one.standard_error < 0.15 * true
+
+
+def with_a_fan(seed: int) -> HeatRun:
+    """Half an hour of a motor of 1.2 Ohm, 12 and 90 J/K, 3 and 9 K/W, whose housing a fan cools in the second half."""
+    random, step = np.random.default_rng(seed), 0.1
+    time = np.arange(0.0, 1800.0, step)
+    changes = np.cumsum(random.uniform(20.0, 60.0, 200)), np.cumsum(random.uniform(160.0, 480.0, 30))
+    amperes, pauses = random.uniform(-3.0, 3.0, 201), np.arange(31) % 3 != 2
+    current = amperes[np.searchsorted(changes[0], time)] * pauses[np.searchsorted(changes[1], time)]
+    rises = np.zeros((len(time), 2))
+    for k in range(len(time) - 1):
+        winding, housing = rises[k]
+        flow = (winding - housing) / 3.0
+        away = housing / (9.0 if time[k] < 900.0 else 4.5)
+        heat = 1.2 * (1.0 + 0.00393 * (2.0 + winding)) * current[k] ** 2
+        rises[k + 1] = rises[k] + step * np.array([(heat - flow) / 12.0, (flow - away) / 90.0])
+    readings = 22.0 + rises + 0.05 * random.standard_normal(rises.shape)
+    heating = np.sqrt(np.add.reduceat(current**2, np.arange(0, len(time), 5)) / 5.0)
+    return HeatRun(time[::5], heating, *readings[::5].T)
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_a_fan_that_is_switched_on_gives_no_wrong_capacities(seed):
+    """The time constant of the housing was refused, and its capacity ticked 4.6 errors off."""
+    found = identify_heat([with_a_fan(seed)], coefficient=0.00393 / 1.00786, resistance=(1.2094, 0.001))
+    assert not found["housing_time_constant"].identified
+    truth = {"heating": 1.2094 / 12.0, "winding_time_constant": 36.0, "capacity_ratio": 12.0 / 90.0}
+    for name, true in (truth | {"winding_capacity": 12.0, "housing_capacity": 90.0}).items():
+        one = found[name]
+        assert not one.identified or abs(one.value - true) < 3.0 * one.standard_error, one
+
+
 @pytest.mark.parametrize("factor", [1.0, -1.0])
 def test_a_current_without_its_sign_is_refused_and_one_that_a_weight_keeps_positive_is_not(factor):
     time = np.arange(0.0, 10.0, 1e-3)

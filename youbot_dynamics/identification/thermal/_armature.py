@@ -78,6 +78,8 @@ class Armature:
     constant: Estimate  # K [V s/rad], or volts per unit of the recorded speed
     explained: float  # R^2 of the voltage
     fit: Fit | None  # None if there was nothing to fit
+    # Voltage with the sign of the current, whatever its size, and its standard error [V]; 0 where the data show none
+    brushes: tuple[float, float] = (0.0, 0.0)
 
 
 def identify_armature(
@@ -137,9 +139,9 @@ def identify_armature(
     if not explained >= EXPLAINS:
         estimates = [_refuse_unexplained(estimate, explained) for estimate in fit.estimates]
         return Armature(estimates[0], estimates[1], explained, fit)
-    rivals = _rivals(rows, unknowns, values, means[4])
+    rivals, brushes = _rivals(rows, unknowns, values, means[4])
     resistance, torque_constant = widened(fit.estimates, unknowns, rivals, fit.half_width(1.0))
-    return Armature(resistance, torque_constant, explained, fit)
+    return Armature(resistance, torque_constant, explained, fit, brushes)
 
 
 def _means(mean: float, time: ArrayLike, signals: Mapping[str, ArrayLike]) -> list[Vector]:
@@ -152,14 +154,19 @@ def _means(mean: float, time: ArrayLike, signals: Mapping[str, ArrayLike]) -> li
     return [np.bincount(index, values)[filled] / counts[filled] for values in (stamps, *columns)]
 
 
-def _rivals(rows: Rows, unknowns: Sequence[Unknown], values: Vector, speed_error: Vector) -> list[Rival]:
-    """What errors of the speed (n,) and gains change in R and K (2,), and voltages beside these that the data show."""
+def _rivals(
+    rows: Rows, unknowns: Sequence[Unknown], values: Vector, speed_error: Vector
+) -> tuple[list[Rival], tuple[float, float]]:
+    """What errors of the speed (n,) and gains change in R and K (2,), and voltages beside these that the data show.
+
+    The second result is the voltage of brushes and its standard error [V].
+    """
     time, table, voltage = rows.time, rows.regressors, rows.target
     late = np.interp(time - _SPEED_LAG, time, table[:, 1]) - table[:, 1]
     errors, *_ = np.linalg.lstsq(table, values[1] * np.column_stack([late, speed_error]), rcond=None)
     gain_errors = GAIN * values * (math.sqrt(2.0), 1.0)  # R is a ratio of voltage and current, K of voltage and speed
     names, shared = [unknown.name for unknown in unknowns], np.hypot(np.hypot(*errors.T), gain_errors).tolist()
-    rivals = [Rival(None, dict(zip(names, shared, strict=True)))]
+    rivals, brushes = [Rival(None, dict(zip(names, shared, strict=True)))], (0.0, 0.0)
     try:
         signs = np.tanh(table[:, 0] / max(_NO_SIGN * rms(table[:, 0]), 1e-300))
         later = -np.gradient(voltage, time) if len(time) > 1 else np.zeros(len(time))
@@ -173,9 +180,11 @@ def _rivals(rows: Rows, unknowns: Sequence[Unknown], values: Vector, speed_error
                 reason = Reason(Kind.OTHER_EXPLANATION, cause.format(size=wider.values[2]))
                 changes = (wider.values[:2] - values).tolist()
                 rivals.append(Rival(reason, dict(zip(names, changes, strict=True))))
+                if cause is _BRUSHES:
+                    brushes = float(wider.values[2]), wider["further"].standard_error
     except IdentificationError:  # too short for one more unknown
         pass
-    return rivals
+    return rivals, brushes
 
 
 def _unsigned(table: Vector, voltage: Vector, residual: Vector) -> bool:

@@ -150,6 +150,10 @@ def identify_heat(
             ratios.append(ratio if reason is None else ratio.refused(reason))
         else:
             ratios.append(undetermined(unknown, fit.estimates[k].reason))
+    _, _, housing, share = ratios
+    if housing.reason is not None and housing.reason.kind is Kind.OTHER_EXPLANATION:
+        # Air or cooling that change in a run bend the heat that goes to the housing, too.
+        ratios[-1] = share.refused_if_identified(housing.reason)
     unidentified = [ratio.name for ratio in ratios if not ratio.identified]
     covariance += sum((np.outer(change, change) for _, change in changes), np.zeros_like(covariance))
     constants = _constants(fit, covariance, logs_in_ampere, resistance, unidentified)

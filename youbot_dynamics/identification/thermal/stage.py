@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from youbot_dynamics.arrays import Vector, usual_step
+from youbot_dynamics.arrays import Vector, rms, usual_step
 from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.arm_friction import EffortScale, recorded_effort_scale
 from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table, joint_words
@@ -263,7 +263,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         if unmeasured and winding.identified:
             back_emf, resistance = _back_emf(armature.constant), None
             if back_emf is not None:
-                resistance_runs, resistance = _runs_from_resistance(cold, k, back_emf, coefficient / at_ambient)
+                resistance_runs, resistance = _runs_from_resistance(
+                    cold, k, back_emf, armature.brushes, coefficient / at_ambient
+                )
                 runs = runs if warm else resistance_runs
             air_error = 0.0 if math.isfinite(ambient) else coefficient * _AIR_RANGE
             winding = _at_reference(winding, resistance, at_ambient, air_error)
@@ -348,9 +350,12 @@ def _back_emf(constant: Estimate) -> float | None:
 
 
 def _runs_from_resistance(
-    parts: Sequence[MotorSignals], k: int, constant: float, coefficient: float
+    parts: Sequence[MotorSignals], k: int, constant: float, brushes: tuple[float, float], coefficient: float
 ) -> tuple[list[HeatRun], tuple[float, float] | None]:
-    """Heat data of one joint whose winding temperature comes only from its resistance, and its cold resistance."""
+    """Heat data of one joint whose winding temperature comes only from its resistance, and its cold resistance.
+
+    The voltage of brushes and its error [V] are no part of it.
+    """
     runs, colds = list[HeatRun](), list[tuple[float, float]]()
     for part in parts:
         electric = part.electric
@@ -359,13 +364,15 @@ def _runs_from_resistance(
         table = np.column_stack([electric.time, electric.voltage[:, k], electric.current[:, k], electric.speed[:, k]])
         sound = table[np.all(np.isfinite(table), axis=1)]
         time, voltage, current, speed = sound.T
-        times, rises, cold = winding_from_voltage(time, voltage, current, speed, constant, coefficient)
+        at_winding = voltage - brushes[0] * np.sign(current)
+        times, rises, cold = winding_from_voltage(time, at_winding, current, speed, constant, coefficient)
         winding = np.full(len(part.heat_time), np.nan)
         index = np.searchsorted(part.heat_time, times)
         inside = index < len(winding)
         winding[index[inside]] = rises[inside]
         runs.append(HeatRun(part.heat_time, part.heat_current[:, k], winding))
-        colds += [] if cold is None else [cold]
+        if cold is not None:
+            colds.append((cold[0], math.hypot(cold[1], brushes[1] / max(rms(current), 1e-9))))
     if not colds:
         return runs, None
     coldest, error = min(colds)  # another recording may begin warm
