@@ -40,6 +40,8 @@ def test_parts_of_a_time_are_added_and_two_clocks_are_not(tmp_path: Path, header
 @pytest.mark.parametrize(
     ("header", "columns"),
     [
+        ("t,pos [mm],force [N]", "time,position.joint:mm,effort.joint:N"),
+        ("time,lift position (m),lift (N)", "time,position.lift:m,effort.lift:N"),
         ("t, q1, dq1, tau1", "time,position.joint_1,velocity.joint_1,effort.joint_1"),
         (
             "timestamp,joint1_pos,joint1_vel,joint1_current",

@@ -43,13 +43,21 @@ _UNITS = {  # in lower case, without blanks and signs of a product
 _ROLES = {
     **dict.fromkeys(("q", "pos", "position", "positions", "angle", "angles", "theta", "enc", "encoder"), "position"),
     **dict.fromkeys(("dq", "qd", "qdot", "vel", "velocity", "velocities", "speed", "speeds", "rpm", "v"), "velocity"),
-    **dict.fromkeys(("tau", "torque", "torques", "effort", "efforts", "trq"), "effort"),
+    **dict.fromkeys(("tau", "torque", "torques", "effort", "efforts", "trq", "force", "forces"), "effort"),
     **dict.fromkeys(("i", "iq", "current", "currents", "curr", "amps", "ampere", "amperes"), "current"),
     **dict.fromkeys(("voltage", "voltages", "volt", "volts", "millivolt"), "voltage"),
     **dict.fromkeys(("temp", "temperature", "temperatures"), "temperature"),
 }
 _OF_UNIT = {"deg": "position", "rad": "position", "rad/s": "velocity", "deg/s": "velocity", "A": "current"}
-_OF_UNIT |= {"mA": "current", "V": "voltage", "mV": "voltage", "Nm": "effort", "mNm": "effort", "Ncm": "effort"}
+_OF_UNIT |= {
+    "mA": "current",
+    "V": "voltage",
+    "mV": "voltage",
+    "Nm": "effort",
+    "mNm": "effort",
+    "Ncm": "effort",
+    "N": "effort",
+}
 # They are no names, wherever they stand.
 _ANYWHERE = set(
     "milliampere millivolt millinewtonmeter newtonmeter nm ncm nmm mrad deg degs degree degrees rpm mm".split()
