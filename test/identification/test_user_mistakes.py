@@ -269,11 +269,11 @@ GEARS = [156, 156, 100, 71, 71]
     ("scale", "factor", "joints"),
     [
         (1.0, "", {1, 2, 3, 4, 5}),
-        pytest.param(2.0, "1.98", {1, 2, 3, 4, 5}, marks=pytest.mark.slow),
-        (3.5, "3.47", set()),
-        pytest.param(0.102, "0.101", set(), marks=pytest.mark.slow),  # kgf m
-        pytest.param(1000.0, "991", set(), marks=pytest.mark.slow),  # N mm
-        pytest.param(1.0 / np.array(GEARS), "0.00635", set(), marks=pytest.mark.slow),  # torques of the motors
+        pytest.param(2.0, "1.96", {1, 2, 3, 4, 5}, marks=pytest.mark.slow),
+        (3.5, "3.44", set()),
+        pytest.param(0.102, "0.1", set(), marks=pytest.mark.slow),  # kgf m
+        pytest.param(1000.0, "981", set(), marks=pytest.mark.slow),  # N mm
+        pytest.param(1.0 / np.array(GEARS), "0.00629", set(), marks=pytest.mark.slow),  # torques of the motors
     ],
     ids=["right", "twice", "3.5 times", "kgf m", "N mm", "motors"],
 )

@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction, fitted_arm
 from youbot_dynamics.identification.arm_friction._rows import ArmEquations, ArmFrictionModel, arm_equations
 from youbot_dynamics.identification.least_squares import SIGNIFICANT
-from youbot_dynamics.identification.signals import ArmSignals, even_stamps
+from youbot_dynamics.identification.signals import ArmSignals
 
 _NO_TORQUE = 1e-9  # [N m] below any reading
 _TRIED = np.arange(-10, 51, 10) * 1e-3  # [s]
@@ -25,19 +25,10 @@ _NEAR, _PRECISE = 0.005, 2e-4  # [s] from the best of those tried, and error of 
 _MOST_STEPS = 4  # to a delay of which nothing significant is left
 
 
-def taken_back(signals: ArmSignals, delay: float) -> ArmSignals:
-    """Signals whose efforts (s, n) are those `delay` [s] later, at even times; those beyond the recording end it."""
-    time = even_stamps(signals.time, signals.position)
-    inside = (time + delay >= time[:1]) & (time + delay <= time[-1:])
-    torques = [np.interp(time[inside] + delay, time, torque) for torque in signals.torque.T]
-    table = np.column_stack(torques) if torques else signals.torque[inside]
-    return replace(signals, time=time[inside], position=signals.position[inside], torque=table)
-
-
 def with_prompt_efforts(
     recordings: Sequence[ArmSignals], equations: ArmEquations
 ) -> tuple[Sequence[ArmSignals], ArmFriction]:
-    """The recordings with efforts taken back by their delay, and the fit of those, which has it in `taken_back`.
+    """The recordings with the delay of their efforts, and the fit with efforts taken back by it, as `taken_back` tells.
 
     Without a tree, or where the motion does not show the delay, both are those of the recordings as they are.
     """
@@ -47,7 +38,7 @@ def with_prompt_efforts(
     delay = _likeliest(recordings, model)
     for _ in range(_MOST_STEPS):
         if delay != 0.0:
-            prompt = [taken_back(signals, delay) for signals in recordings]
+            prompt = [replace(signals, delay=delay) for signals in recordings]
             fit = replace(fitted_arm(arm_equations(prompt, model)), taken_back=delay)
         left = fit.readings[-1] if fit.readings else None
         if left is None or not abs(left.value) > SIGNIFICANT * left.standard_error:
@@ -61,7 +52,7 @@ def _likeliest(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> flo
     """Delay [s] with which the columns of each joint explain its torques best; 0 if that gains too little."""
 
     def cost(delay: float) -> float:
-        return -_likelihood(arm_equations([taken_back(signals, delay) for signals in recordings], model))
+        return -_likelihood(arm_equations([replace(signals, delay=delay) for signals in recordings], model))
 
     costs = [cost(delay) for delay in _TRIED.tolist()]
     best = float(_TRIED[int(np.argmin(costs))])

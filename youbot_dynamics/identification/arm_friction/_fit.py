@@ -203,6 +203,7 @@ class ArmFriction:
     # inertia and weight of each joint
     inertial: tuple[Estimate, ...] = ()
     late: float = 0.0  # delay of the efforts beyond those that are looked for [s], 0 for none
+    reference: str = ""  # joint that the scales of the efforts are relative to
     taken_back: float = 0.0  # delay of the efforts that was taken from the recordings before the fit [s]
 
     def __getitem__(self, name: str) -> JointFit:
@@ -302,7 +303,9 @@ def _with_reference(equations: ArmEquations) -> ArmFriction:
 
     def with_reference(reference: int) -> ArmFriction:
         scaled = (*(k != reference for k in range(len(equations.rows))), True)
-        return _solved(replace(equations, scaled=scaled), _ITERATIONS)
+        return replace(
+            _solved(replace(equations, scaled=scaled), _ITERATIONS), reference=equations.rows[reference].name
+        )
 
     loads = [float(np.mean(row.known**2)) for row in equations.rows]
     reference = int(np.argmax(loads))
@@ -400,4 +403,4 @@ def _with_speed(found: ArmFriction, row: JointRows, speed: float) -> ArmFriction
     speeds = tuple(speed if j == row.joint else found.model.stribeck_speed(j) for j in range(len(names)))
     rows = tuple(replace(one, stribeck_speed=speeds[one.joint]) for one in found.rows)
     model = replace(found.model, stribeck_speeds=speeds)
-    return _solved(replace(found.equations, model=model, rows=rows))
+    return replace(_solved(replace(found.equations, model=model, rows=rows)), reference=found.reference)

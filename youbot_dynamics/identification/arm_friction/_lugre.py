@@ -23,7 +23,6 @@ from youbot_dynamics.arrays import Indices, Vector, rms, usual_step
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.dynamics.tree import Tree
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.arm_friction._effort_delay import taken_back
 from youbot_dynamics.identification.arm_friction._fit import ArmFriction
 from youbot_dynamics.identification.arm_friction._regressors import (
     columns_of_joints,
@@ -43,7 +42,7 @@ from youbot_dynamics.identification.least_squares import (
     undetermined,
     widened,
 )
-from youbot_dynamics.identification.signals import ArmSignals
+from youbot_dynamics.identification.signals import ArmSignals, even_stamps
 
 _MOST_READINGS = 4000  # readings of a reversal
 _FEWEST = 6
@@ -143,7 +142,9 @@ def near_reversals(
     pieces: list[tuple[Any, ...]] = []
     paths, steps, levels, rates = [], [], [], []
     for recording_index, signals in enumerate(recordings):
-        signals = taken_back(signals, found.effort_delay)
+        even = even_stamps(signals.time, signals.position)
+        prompt = [np.interp(even + found.effort_delay, even, torque) for torque in signals.torque.T]
+        signals = replace(signals, time=even, torque=np.column_stack(prompt))
         time, position = signals.time, signals.position[:, column]
         turns = reversal_pieces(position)
         fine_time = np.interp(np.arange((len(time) - 1) * _REFINEMENT + 1) / _REFINEMENT, np.arange(len(time)), time)

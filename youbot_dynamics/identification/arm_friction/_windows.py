@@ -59,7 +59,8 @@ def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindo
     """Windows of a recording, one per half-width; those with a gap or too few readings are left out.
 
     Jitter of the stamps is removed first (`even_stamps`), because it would dominate the acceleration. The half-width
-    [s] is increased if a window would hold fewer than 5 readings.
+    [s] is increased if a window would hold fewer than 5 readings. Where efforts are later than the motion, by
+    `signals.delay`, theirs are windows that are as much later: interpolated readings would have less noise.
     """
     time, n = even_stamps(signals.time, signals.position), signals.position.shape[1]
     period = usual_step(time, half_width)
@@ -68,9 +69,14 @@ def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindo
     # Positions near 0, to preserve the precision of differences.
     origin = signals.position.mean(axis=0) if len(time) else np.zeros(n)
     expected = max(_FEWEST, int(1.2 * width / period)) if period > 0.0 else _FEWEST
-    states, sound = _smooth(time, signals.position - origin, signals.torque, middles, width, expected)
+    given = time, signals.position - origin, signals.torque
+    states, sound = _smooth(*given, middles, width, expected)
+    if signals.delay != 0.0:
+        later, evenly = _smooth(*given, middles + signals.delay, width, expected)
+        states[:, 3] = later[:, 3] - later[:, 4] * (later[:, 5] - states[:, 5])
+        states[:, 4], sound = later[:, 4], sound & evenly
     sliding = _sliding(time, signals.position, middles, states[:, 1])
-    position, speed, acceleration, mean_torque, slew = states[sound].transpose(1, 0, 2)
+    position, speed, acceleration, mean_torque, slew, _ = states[sound].transpose(1, 0, 2)
     motion = position + origin, speed, acceleration
     return ArmWindows(middles[sound], *motion, mean_torque, slew, sliding[sound], signals.recording, width)
 
@@ -79,13 +85,15 @@ def arm_windows(signals: ArmSignals, half_width: float = HALF_WIDTH) -> ArmWindo
 def _smooth(
     time: Vector, position: Vector, torque: Vector, middles: Vector, width: float, fewest: int
 ) -> tuple[Vector, NDArray[np.bool_]]:
-    """Mean position, speed, acceleration, torque and its rate (k, 5, n) of windows, and whether each (k,) is even.
+    """Means (k, 6, n) of position, speed, acceleration, torque, its rate, time, and whether each window (k,) is even.
+
+    The time is that of the means of position and torque, from the middle of a window on [s].
 
     Readings are (s,), (s, n), (s, n); windows are at `middles` (k,). `width` is the half-width of a window, `fewest`
     the number of readings it needs.
     """
     first, n = 0, position.shape[1]
-    states, sound = np.zeros((len(middles), 5, n)), np.zeros(len(middles), dtype=np.bool_)
+    states, sound = np.zeros((len(middles), 6, n)), np.zeros(len(middles), dtype=np.bool_)
     for k in range(len(middles)):
         while first < len(time) and time[first] <= middles[k] - width:
             first += 1
@@ -132,6 +140,7 @@ def _smooth(
             states[k, 2, j] = acceleration / (width * width)
             states[k, 3, j] = sums[3, j] / total
             states[k, 4, j] = sums[4, j] / (unit[0] * width)
+            states[k, 5, j] = width * centre / total
     return states, sound
 
 

@@ -232,13 +232,13 @@ def _torque_delay(arms: Sequence[RecordedArm], k: int, joint: str) -> list[Findi
 
 
 def _scales(found: ArmFriction) -> dict[str, Estimate]:
-    """Scale of the efforts of each joint, relative to the joint with the largest torques."""
+    """Scale of the efforts of each joint, relative to one of them."""
     names = (row.name for row in found.rows)
     return dict(zip(names, found.readings[:-1], strict=False))  # there are none without a fit
 
 
 def _efforts(found: ArmFriction, called: Mapping[str, str]) -> str:
-    """Note on the efforts: scales relative to the joint with the largest torques, and their delay."""
+    """Note on the efforts: scales relative to one joint, and their delay."""
     delay = found.readings[-1]
     deviations = [
         f"{called[joint]} {100.0 * scale.value:+.1f} +- {100.0 * scale.standard_error:.1f} %"
@@ -249,7 +249,8 @@ def _efforts(found: ArmFriction, called: Mapping[str, str]) -> str:
         deviations.append(
             f"all {1e3 * found.effort_delay:.1f} +- {1e3 * delay.standard_error:.1f} ms behind the motion"
         )
-    return f"efforts, relative to those of the joint with the largest: {', '.join(deviations) or 'nothing is known'}"
+    relative = f"efforts, relative to those of {called.get(found.reference, 'one joint')}"
+    return f"{relative}: {', '.join(deviations) or 'nothing is known'}"
 
 
 def _wrong_scales(found: ArmFriction, scale: EffortScale, called: Mapping[str, str]) -> list[str]:
@@ -262,8 +263,8 @@ def _wrong_scales(found: ArmFriction, scale: EffortScale, called: Mapping[str, s
     if scale.wrong:
         return [whole]
     warnings = [
-        f"efforts of {called[joint]} are {100.0 * relative.value:+.0f} % off, relative to those of the joint with the "
-        "largest: check the torque constants and gear ratios of both"
+        f"efforts of {called[joint]} are {100.0 * relative.value:+.0f} % off, relative to those of "
+        f"{called.get(found.reference, 'one joint')}: check the torque constants and gear ratios of both"
         for joint, relative in _scales(found).items()
         if abs(relative.value) > FAR
     ]
