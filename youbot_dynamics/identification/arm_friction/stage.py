@@ -247,7 +247,7 @@ def _efforts(found: ArmFriction, called: Mapping[str, str]) -> str:
     ]
     if np.isfinite(delay.value):
         deviations.append(
-            f"all {1e3 * found.effort_delay:.1f} +- {1e3 * delay.standard_error:.1f} ms behind the motion"
+            f"all {1e3 * found.effort_delay:.1f} +- {max(1e3 * delay.standard_error, 0.1):.1f} ms behind the motion"
         )
     relative = f"efforts, relative to those of {called.get(found.reference, 'one joint')}"
     return f"{relative}: {', '.join(deviations) or 'nothing is known'}"
