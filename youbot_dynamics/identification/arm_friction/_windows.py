@@ -31,6 +31,7 @@ _JITTER, _MOST_JITTER, _NOISES = TRAVEL / 30.0, TRAVEL / 10.0, 4.0
 REACH = 0.05  # [rad] used on either side of a reversal
 _START_DISTANCE = 0.01  # used before a reversal [rad]
 _FAR_SMALLER = 0.6  # noise by differences of a higher order, over that by those before, below which it counts
+_ENOUGH = 4000  # readings that tell their noise
 _MEDIAN = 0.6745  # of the magnitude of a normal error, in standard deviations
 
 
@@ -246,6 +247,7 @@ def reading_noise(time: Vector, position: Vector, turns: Sequence[tuple[int, int
         near = near_turns(turns, half, len(time))
         if not len(near):
             break
+        near = near[:: math.ceil(len(near) / _ENOUGH)]
         window = near[:, None] + np.arange(-half, half + 1)
         stamps = (time[window] - time[near, None]) / usual_step(time)
         weights = 1.0 / np.prod(stamps[:, :, None] - stamps[:, None, :] + np.eye(2 * half + 1), axis=2)
