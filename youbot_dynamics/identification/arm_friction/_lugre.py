@@ -426,11 +426,13 @@ def _linearised(
     coulomb, errors = float(values[0]), fit.covariance[np.ix_([0, 2], [0, 2])]
     relative, sigma0 = np.array([1.0 / coulomb, 1.0]), coulomb * steepness
     # Errors common to all reversals do not appear in their scatter: half a reading in the transition, and 5 % from the
-    # smoothing of the positions. Both were measured on simulated arms with known bristles.
+    # smoothing of the positions. Both were measured on simulated arms with known bristles. And efforts may be read
+    # anywhere within the period of the angles: sigma0 times this time looks like damping.
     common = max(_SMOOTHING, 0.5 / transition_readings)
     error = sigma0 * math.hypot(math.sqrt(float(relative @ errors @ relative)), common)
     stiffness = judge(_SIGMA0, sigma0, error, fit.half_width(error))
-    error = math.hypot(math.sqrt(float(fit.covariance[1, 1])), common * float(values[1]))
+    within = sigma0 / reversals.rate / math.sqrt(12.0)
+    error = math.hypot(math.sqrt(float(fit.covariance[1, 1])), common * float(values[1]), within)
     damping = judge(_SIGMA1, float(values[1]), error, fit.half_width(error))
     if reversals.rate < 0.95 * _SLOWEST_RATE:
         slow = (
