@@ -149,17 +149,28 @@ def usual_step(times: Vector, otherwise: float = math.nan) -> float:
     return float(np.median(np.diff(times))) if len(times) > 1 else otherwise
 
 
-# Steps over which the usual one is a mean, share of it below which messages come at once, shares of those in bursts
-_STEPS, _CLOSE, _BURSTS = 24, 0.2, (0.6, 0.96)
+_APART = 5.0  # usual steps, above which the next burst begins
+_FEWEST_BURSTS, _SHORTEST_BURST = 5, 3
+_ALIKE, _GATHERED = 0.4, 0.3  # by which bursts differ, and share of the time that they last, at most
 
 
 def burst_length(times: Vector) -> int:
-    """How many messages at increasing times (n,) usually come at once; 1 where they come one by one."""
-    if len(times) <= _STEPS:
+    """How many messages at increasing times (n,) come at once, 3 or more; 1 where they come one by one or in pairs.
+
+    Bursts are alike in length and evenly apart, and last for a small part of the time between them.
+    """
+    steps = np.diff(times)
+    usual = float(np.median(steps)) if len(steps) else 0.0
+    begins = np.flatnonzero(steps > _APART * usual)
+    if len(begins) < _FEWEST_BURSTS:
         return 1
-    usual = float(np.median(times[_STEPS:] - times[:-_STEPS])) / _STEPS
-    close = float(np.mean(np.diff(times) < _CLOSE * usual))
-    return round(1.0 / (1.0 - close)) if _BURSTS[0] < close < _BURSTS[1] else 1
+    lengths, spans = np.diff(begins), np.diff(times[begins + 1])
+    length, span = float(np.median(lengths)), float(np.median(spans))
+    for values, middle in ((lengths, length), (spans, span)):
+        low, high = np.quantile(values, (0.1, 0.9))
+        if low < (1.0 - _ALIKE) * middle or high > (1.0 + _ALIKE) * middle:
+            return 1
+    return round(length) if length >= _SHORTEST_BURST and length * usual < _GATHERED * span else 1
 
 
 def rms(values: Vector) -> float:

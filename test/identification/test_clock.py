@@ -183,17 +183,19 @@ def test_two_senders_on_one_topic_are_told(period, shift):
 
 def test_bursts_are_told_by_their_length_and_neither_gaps_nor_losses_nor_jitter_are_bursts():
     even, random = np.arange(0.0, 60.0, 0.02), np.random.default_rng(1)
-    for length in (3, 5, 12):
+    for length in (3, 5, 12, 40):
         burst = np.arange(len(even)) // length
         stamps = 0.02 * length * burst + 2e-4 * (np.arange(len(even)) % length)
         assert burst_length(stamps) == length
         checked = check_clock(stamps, stamps + 1e-3)
         assert checked.missing == 0 and checked.rate == pytest.approx(50.0, rel=0.01)
-        assert f"bursts of {length}, every {20 * length} ms" in " ".join(checked.warnings)
+        assert f"bursts of {length}, every {20 * length:.3g} ms" in " ".join(checked.warnings)
     kept = random.random(len(even)) > 0.3
     pauses = even + 100.0 * (np.arange(len(even)) // 1000)
     jittering = np.sort(even + 0.004 * random.standard_normal(len(even)))
-    for stamps in (even, even[kept], pauses, jittering, even[:10]):
+    rates = np.cumsum(np.tile(np.repeat([0.01, 1.0], (20, 8)), 30))  # 20 messages at 100 Hz and 8 at 1 Hz in turn
+    at_changes = np.cumsum(random.exponential(0.06, 3000))
+    for stamps in (even, even[kept], pauses, jittering, even[:10], rates, at_changes):
         assert burst_length(stamps) == 1
 
 

@@ -450,7 +450,7 @@ class ArmSignals:
     position: Vector  # (s, n) [rad]
     torque: Vector  # (s, n) motor torques at the joints, after the gear [N m]
     recording: int = 0  # number of the recording, distinct for each
-    delay: float = 0.0  # by which the torques are later than the positions [s]
+    delay: float = 0.0  # by which torques are later than positions [s]; found with the friction of an arm
 
     def __post_init__(self) -> None:
         """Check the shapes and leave out what is not finite, and repetitions."""

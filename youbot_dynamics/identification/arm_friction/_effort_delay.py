@@ -2,11 +2,12 @@
 
 A column of the rate of the torque stands for a small delay only: in windows of +-25 ms, efforts that are 10 ms late
 gave 5 ms. The efforts are therefore taken back by their delay before anything else is fitted; the column then tells
-what is left of it, and its error.
+what is left of it, and its error. Noise of the efforts as large as the efforts pulls what the column tells to 0.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,7 +21,9 @@ from youbot_dynamics.identification.signals import ArmSignals
 
 _NO_TORQUE = 1e-9  # [N m] below any reading
 _TRIED = np.arange(-10, 51, 10) * 1e-3  # [s]
-_LEAST_GAIN = 10.0  # of the logarithm of the likelihood by another delay than 0; neighbours of the right one lose 500
+# Of the logarithm of the likelihood by another delay than 0, over the square root of the rows: other windows have other
+# noise. By 10 ms, efforts without noise lose 500 of 3000 rows.
+_LEAST_GAIN = 6.0
 _NEAR, _PRECISE = 0.005, 2e-4  # [s] from the best of those tried, and error of the likeliest one
 _MOST_STEPS = 4  # to a delay of which nothing significant is left
 
@@ -30,7 +33,7 @@ def with_prompt_efforts(
 ) -> tuple[Sequence[ArmSignals], ArmFriction]:
     """The recordings with the delay of their efforts, and the fit with efforts taken back by it, as `taken_back` tells.
 
-    Without a tree, or where the motion does not show the delay, both are those of the recordings as they are.
+    Without a tree, or where nothing significant is found, both are those of the recordings as they are.
     """
     fit, model, prompt = fitted_arm(equations), equations.model, recordings
     if equations.base is None or fit.fit is None:
@@ -51,12 +54,15 @@ def with_prompt_efforts(
 def _likeliest(recordings: Sequence[ArmSignals], model: ArmFrictionModel) -> float:
     """Delay [s] with which the columns of each joint explain its torques best; 0 if that gains too little."""
 
+    def equations(delay: float) -> ArmEquations:
+        return arm_equations([replace(signals, delay=delay) for signals in recordings], model)
+
     def cost(delay: float) -> float:
-        return -_likelihood(arm_equations([replace(signals, delay=delay) for signals in recordings], model))
+        return -_likelihood(equations(delay))
 
     costs = [cost(delay) for delay in _TRIED.tolist()]
-    best = float(_TRIED[int(np.argmin(costs))])
-    if min(costs) > cost(0.0) - _LEAST_GAIN:
+    best, rows = float(_TRIED[int(np.argmin(costs))]), sum(len(row.time) for row in equations(0.0).rows)
+    if min(costs) > cost(0.0) - _LEAST_GAIN * math.sqrt(rows):
         return 0.0
     bounds = max(best - _NEAR, _TRIED[0]), min(best + _NEAR, _TRIED[-1])
     return float(minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": _PRECISE}).x)

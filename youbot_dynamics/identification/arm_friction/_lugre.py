@@ -139,6 +139,7 @@ def near_reversals(
     column = found.rows[joint].joint
     nominal = found.model.tree
     tree = None if nominal is None else with_inertial_parameters(nominal, found.parameters)
+    recordings = [signals for signals in recordings if len(signals.time) >= _FEWEST]
     pieces: list[tuple[Any, ...]] = []
     paths, steps, levels, rates = [], [], [], []
     for recording_index, signals in enumerate(recordings):

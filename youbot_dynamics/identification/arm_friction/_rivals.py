@@ -399,7 +399,7 @@ def _refuse_late(found: ArmFriction) -> ArmFriction:
 
 def _refuse_noisy(found: ArmFriction, recordings: Sequence[ArmSignals]) -> ArmFriction:
     """The fit without the friction of joints whose angles are too noisy to tell where they turn back."""
-    noises, refusals = np.min([_noise_beside_steps(signals) for signals in recordings], axis=0), dict[str, Reason]()
+    noises, refusals = np.max([_noise_beside_steps(signals) for signals in recordings], axis=0), dict[str, Reason]()
     for row in found.rows:
         if (noise := float(noises[row.joint])) > _NOISIEST:
             text = (

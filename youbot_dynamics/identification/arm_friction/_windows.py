@@ -28,7 +28,7 @@ _FEWEST = 5  # readings in a window
 SLOWEST = 0.05  # [rad/s]
 # Changes of the angle that are no reversal: at least and at most [rad], and in standard deviations of the noise
 _JITTER, _MOST_JITTER, _NOISES = TRAVEL / 30.0, TRAVEL / 10.0, 4.0
-REACH = 0.05  # [rad] used on either side of a reversal
+_REACH = 0.05  # [rad] used on either side of a reversal
 _START_DISTANCE = 0.01  # used before a reversal [rad]
 _FAR_SMALLER = 0.6  # noise by differences of a higher order, over that by those before, below which it counts
 _ENOUGH = 4000  # readings that tell their noise
@@ -221,10 +221,10 @@ def reversal_pieces(position: Vector) -> list[tuple[int, int, int]]:
         end = turns[k + 1] if k + 1 < len(turns) else len(position)
         before = np.abs(position[begin:turn] - position[turn])
         after = np.abs(position[turn:end] - position[turn])
-        if not (len(before) and before.max() > REACH and after.max() > REACH):
+        if not (len(before) and before.max() > _REACH and after.max() > _REACH):
             continue
         first = begin + int(np.flatnonzero(before > _START_DISTANCE)[-1])
-        last = turn + int(np.flatnonzero(after > REACH)[0])
+        last = turn + int(np.flatnonzero(after > _REACH)[0])
         pieces.append((first, int(turn), last))
     return pieces
 

@@ -245,10 +245,10 @@ def _efforts(found: ArmFriction, called: Mapping[str, str]) -> str:
         for joint, scale in _scales(found).items()
         if np.isfinite(scale.value)
     ]
-    if np.isfinite(delay.value):
+    if np.isfinite(delay.value) or found.taken_back != 0.0:
         whose = "all" if all(joint.late is None for joint in found.joints) else "on the whole"
-        ms, error = 1e3 * found.effort_delay, max(1e3 * delay.standard_error, 0.1)
-        deviations.append(f"{whose} {ms:.1f} +- {error:.1f} ms behind the motion")
+        error = f" +- {max(1e3 * delay.standard_error, 0.1):.1f}" if np.isfinite(delay.value) else ""
+        deviations.append(f"{whose} {1e3 * found.effort_delay:.1f}{error} ms behind the motion")
     relative = f"efforts, relative to those of {called.get(found.reference, 'one joint')}"
     return f"{relative}: {', '.join(deviations) or 'nothing is known'}"
 

@@ -168,7 +168,7 @@ def _rivals(
     names, shared = [unknown.name for unknown in unknowns], np.hypot(np.hypot(*errors.T), gain_errors).tolist()
     rivals, brushes = [Rival(None, dict(zip(names, shared, strict=True)))], (0.0, 0.0)
     try:
-        signs = np.tanh(table[:, 0] / max(_NO_SIGN * rms(table[:, 0]), 1e-300))
+        signs = signs_of(table[:, 0])
         later = -np.gradient(voltage, time) if len(time) > 1 else np.zeros(len(time))
         for column, cause in ((signs, _BRUSHES), (np.ones(len(table)), _ZERO_ERROR), (later, _LATE)):
             apart = column - table @ np.linalg.lstsq(table, column, rcond=None)[0]
@@ -185,6 +185,11 @@ def _rivals(
     except IdentificationError:  # too short for one more unknown
         pass
     return rivals, brushes
+
+
+def signs_of(current: Vector) -> Vector:
+    """Signs (n,) of currents (n,), smooth where these are as small as their noise at rest."""
+    return np.tanh(current / max(_NO_SIGN * rms(current), 1e-300))
 
 
 def _unsigned(table: Vector, voltage: Vector, residual: Vector) -> bool:

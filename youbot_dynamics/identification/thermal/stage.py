@@ -18,7 +18,12 @@ from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Kind,
 from youbot_dynamics.identification.reading import Opened, motor_readings
 from youbot_dynamics.identification.signals import NO_EFFORT, recorded_arm
 from youbot_dynamics.identification.stages import Taken
-from youbot_dynamics.identification.thermal._armature import Armature, identify_armature, winding_from_voltage
+from youbot_dynamics.identification.thermal._armature import (
+    Armature,
+    identify_armature,
+    signs_of,
+    winding_from_voltage,
+)
 from youbot_dynamics.identification.thermal._fit import Heat, identify_heat
 from youbot_dynamics.identification.thermal._run import HeatRun
 from youbot_dynamics.parameters import is_unknown
@@ -364,7 +369,7 @@ def _runs_from_resistance(
         table = np.column_stack([electric.time, electric.voltage[:, k], electric.current[:, k], electric.speed[:, k]])
         sound = table[np.all(np.isfinite(table), axis=1)]
         time, voltage, current, speed = sound.T
-        at_winding = voltage - brushes[0] * np.sign(current)
+        at_winding = voltage - brushes[0] * signs_of(current)
         times, rises, cold = winding_from_voltage(time, at_winding, current, speed, constant, coefficient)
         winding = np.full(len(part.heat_time), np.nan)
         index = np.searchsorted(part.heat_time, times)
