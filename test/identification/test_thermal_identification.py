@@ -440,6 +440,39 @@ def test_a_voltage_of_brushes_is_no_resistance_of_a_winding_whose_temperature_wa
     for what, true in (("resistance", 1.2), ("torque_constant", 0.02)):
         one = found[f"robot.arm.joint_1.motor.{what}"].estimate
         assert one.identified and abs(one.value - true) < 2.0 * one.standard_error < 0.15 * true
+    heating = found["arm.joint_1.motor.heating"].estimate
+    assert not heating.identified and "as of brushes" in heating.verdict
+
+
+def test_a_winding_that_warms_is_not_taken_for_brushes(tmp_path):
+    """Half of what its resistance tells of its temperature was: the heating was ticked as half of the true one."""
+    random, time = np.random.default_rng(31), np.arange(0.0, 1200.0, 0.01)
+    amperes, speeds = random.uniform(-0.5, 0.5, 40), random.uniform(-600.0, 600.0, 200)
+    current, speed = amperes[(time // 30.0).astype(int)], speeds[(time // 6.0).astype(int)]
+    winding, housing, rises = 0.0, 0.0, np.zeros(len(time))
+    for k in range(len(time) - 1):
+        flow = (winding - housing) / 12.0
+        winding += 0.01 * (8.0 * (1.0 + 0.00393 * winding) * current[k] ** 2 - flow) / 1.5
+        housing += 0.01 * (flow - housing / 35.0) / 10.0
+        rises[k + 1] = winding
+    voltage = 8.0 * (1.0 + 0.00393 * rises) * current + 0.008 * speed + 0.005 * random.standard_normal(len(time))
+    readings = slice(None, None, 10)
+    columns = {
+        "time": time[readings],
+        "position.motor": (np.cumsum(speed) * 0.01)[readings],
+        "current.motor:A": (current + 0.001 * random.standard_normal(len(time)))[readings],
+        "voltage.motor:V": voltage[readings],
+    }
+    log, file = tmp_path / "warm.csv", tmp_path / "bench.yaml"
+    np.savetxt(log, np.column_stack(list(columns.values())), delimiter=",", header=",".join(columns), comments="")
+    file.write_text(
+        "/**:\n  ros__parameters:\n    robot:\n      robot_id: bench\n      driver: {arm_joints: [motor]}\n"
+        "      arm: {urdf: '', joint_1: {motor: {torque_constant: 0.008, gear_ratio: 1.0}}}\n"
+    )
+    found = yd.identify(log, yd.load_robot(robot_file=file), only=["thermal"]).result
+    for what, true in (("robot.arm.joint_1.motor.resistance", 8.0), ("arm.joint_1.motor.heating", 8.0 / 1.5)):
+        one = found[what].estimate
+        assert one.identified and abs(one.value - true) < 3.0 * one.standard_error, one
 
 
 def with_a_fan(seed: int) -> HeatRun:

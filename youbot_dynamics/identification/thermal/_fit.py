@@ -65,6 +65,11 @@ _DRIFTING = Reason(
     Kind.OTHER_EXPLANATION,
     "it depends on a drift of the air or the sensor during the run; needed: air that does not warm, or a longer run",
 )
+BRUSHED = Reason(
+    Kind.OTHER_EXPLANATION,
+    "part of the voltage has the sign of the current, as of brushes, and hides how warm the winding is; needed: a "
+    "measured temperature",
+)
 _EXCHANGED = Reason(
     Kind.CONFUSED, "the winding would be slower than its housing: these readings do not distinguish the two"
 )
@@ -121,7 +126,7 @@ def identify_heat(
     """
     runs = [run for run in runs if len(run.read_times())]
     if not runs:
-        return _refused_heat(_NO_TEMPERATURE, coefficient)
+        return refused_heat(_NO_TEMPERATURE, coefficient)
     peak = max(float(np.max(np.abs(run.current))) for run in runs) or 1.0
     runs = [replace(run, current=run.current / peak) for run in runs]
     largest_rise = max(float(np.max(np.abs(run.spread()))) for run in runs) or 1.0
@@ -129,12 +134,12 @@ def identify_heat(
     try:
         best, fit, slopes = _solve(runs, coefficient, starts)
     except IdentificationError as problem:
-        return _refused_heat(too_little(problem), coefficient)
+        return refused_heat(too_little(problem), coefficient)
     if not best.settled:
-        return _refused_heat(unsettled(f"{_BUDGET} evaluations of the model"), coefficient)
+        return refused_heat(unsettled(f"{_BUDGET} evaluations of the model"), coefficient)
     logs, residuals = best.values, best.residual
     if (ended := _end_of_range(runs, coefficient, [*starts, logs])) is not None:
-        return _refused_heat(ended, coefficient)
+        return refused_heat(ended, coefficient)
     gaps = _disagreement(runs, coefficient, logs)
     changes = [*_model_changes(runs, coefficient, logs, fit), *_gap_changes(gaps)]
     covariance = fit.covariance + _shared_error_covariance(runs, coefficient, logs, slopes)
@@ -162,7 +167,7 @@ def identify_heat(
     return Heat(tuple(ratios), constants, residual, values, coefficient, disagreeing)
 
 
-def _refused_heat(reason: Reason, coefficient: float) -> Heat:
+def refused_heat(reason: Reason, coefficient: float) -> Heat:
     """Thermal model with all values refused for one reason."""
     ratios, constants = (tuple(undetermined(unknown, reason) for unknown in group) for group in (_RATIOS, _CONSTANTS))
     return Heat(ratios, constants, math.nan, np.full(4, math.nan), coefficient)

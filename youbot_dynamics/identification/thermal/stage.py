@@ -24,7 +24,7 @@ from youbot_dynamics.identification.thermal._armature import (
     signs_of,
     winding_from_voltage,
 )
-from youbot_dynamics.identification.thermal._fit import Heat, identify_heat
+from youbot_dynamics.identification.thermal._fit import BRUSHED, Heat, identify_heat, refused_heat
 from youbot_dynamics.identification.thermal._run import HeatRun
 from youbot_dynamics.parameters import is_unknown
 from youbot_dynamics.recording.bag import Recording
@@ -279,7 +279,10 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         constant = replace(armature.constant, name="torque_constant", unit="N m/A")  # the same as V s/rad
         for estimate in (armature.resistance, constant):
             findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, rows, "", explained))
-        heat = identify_heat(runs, coefficient=coefficient / at_ambient, resistance=resistance)
+        if unmeasured and not warm and armature.brushes[0] > 0.0:
+            heat = refused_heat(BRUSHED, coefficient / at_ambient)
+        else:
+            heat = identify_heat(runs, coefficient=coefficient / at_ambient, resistance=resistance)
         for estimate in (*heat.ratios, *heat.constants):
             details = {"residual": heat.residual}
             findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, details=details))
