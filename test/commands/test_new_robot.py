@@ -188,17 +188,19 @@ def test_odometry_that_contradicts_the_commands_is_not_used_and_named(tmp_path: 
     assert "note: /odom contradicts /cmd_vel about how the base moved, and is not used" in capsys.readouterr().err
 
 
-def test_poses_give_the_sizes_if_the_tracked_body_looks_as_the_base_does(tmp_path: Path, capsys) -> None:
-    (tmp_path / "back").mkdir()
-    bag, out = drive(tmp_path, odometry=None, poses=0.05), tmp_path / "mine.yaml"
+@pytest.mark.parametrize(
+    ("heading", "told"), [(0.04, ""), (0.5, "29 deg to the left"), (-2.0, "115 deg to the right"), (np.pi, "180 deg")]
+)
+def test_poses_give_the_sizes_whichever_way_the_tracked_body_looks(heading: float, told: str, tmp_path, capsys) -> None:
+    """Sizes were asked for where it looked another way, and wheels of omni bases were placed by its heading."""
+    bag, out = drive(tmp_path, odometry=None, poses=heading), tmp_path / "mine.yaml"
     assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
+    assert f"looks {told}" in capsys.readouterr().err or not told
     robot = yd.load_robot(robot_file=out)
     geometry = robot.base.geometry
     assert robot.driver.wheel_joints == MIXED and robot.driver.position_sign == SIGNS
     assert geometry.wheel_radius == pytest.approx(0.06, rel=5e-3)
     assert geometry.half_length + geometry.half_width == pytest.approx(0.4, rel=0.01)
-    backwards = drive(tmp_path / "back", odometry=None, poses=np.pi)
-    assert "--wheel-radius: got nothing" in error(capsys, "--bag", backwards, "--out", out, "--overwrite")
 
 
 def test_noise_of_poses_makes_no_wheel_larger(tmp_path: Path) -> None:

@@ -70,6 +70,10 @@ def new_robot_command(given: argparse.Namespace) -> int:
     robot = _write(given.out, _facts(given, bag, judged), head)
     for topic in judged.unused:
         announce(f"note: {topic} contradicts {judged.motions['commands']} about how the base moved, and is not used")
+    if judged.heading:
+        way = "left" if judged.heading > 0.0 else "right"
+        told = f"the body of {judged.topic} looks {math.degrees(abs(judged.heading)):.0f} deg to the {way}"
+        announce(f"note: {told}, by {judged.motions['commands']}: the file is for the way in which the commands drive")
     if len(judged.wheels) == 4 and len(robot.driver.wheel_joints) == 2:
         announce("note: of four wheels, one of each side is in the file: the wheels of a side turn together")
     if (others := [joint.name for joint in judged.joints if joint not in judged.wheels]) and not given.urdf:

@@ -33,6 +33,8 @@ _EXPLAINED = 0.8  # share of the rotation of a wheel that the motion explains: 0
 _AXIS_MOVED = 0.12  # share of the largest motion above which an axis counts as moved
 _SHOWN = 0.5  # share of a motion that wheels show, and of their turns that it explains, below which it is noise
 _APART = 0.15  # ratio of singular values of the motion below which its axes moved together: 0.09 in circles, else 0.4
+_LOOKS_AHEAD = 0.05  # [rad] within which a tracked body looks as the base does
+_COHERENT = 0.9  # share of the turns of wheels that one heading of the tracked body explains
 _TURNING_RADIUS = 0.3  # [m] converts turns to distances, for that
 _ALIKE = 1.6  # largest ratio of what is alike in all wheels
 _SIDEWAYS = 0.2  # share of its rotation forward, by which a wheel turns at most if motion to the side does not turn it
@@ -71,6 +73,7 @@ class Judged(NamedTuple):
     joints: tuple[TurningJoint, ...]
     motions: Mapping[str, str] = MappingProxyType({})  # topics of motions that fit, by what they are
     unused: tuple[str, ...] = ()  # those that contradict the commands
+    heading: float = 0.0  # of the tracked body on the base [rad], where the commands show one
 
     @property
     def wheels(self) -> list[TurningJoint]:
@@ -81,9 +84,9 @@ class Judged(NamedTuple):
 def turning_joints(recording: Recording) -> Judged:
     """Joints that turned, judged by the best motion of the base that two of them follow, else by none.
 
-    Odometry is best, then poses; commands show no sizes. A motion is not used that contradicts the commands about which
-    wheel is where: a tracked body may look another way. If the base never moved sideways, the commands tell whether it
-    should have: wheels without rollers do not obey.
+    Odometry is best, then poses; commands show no sizes. A tracked body may look another way than the base: the
+    commands tell. A motion is not used that contradicts them about which wheel is where. If the base never moved
+    sideways, the commands tell whether it should have: wheels without rollers do not obey.
 
     Raises:
         RecordingError: no joint turned.
@@ -104,6 +107,8 @@ def turning_joints(recording: Recording) -> Judged:
     judged.sort(key=lambda one: (round(sum(joint.explained for joint in one.wheels), 2), "driver/" in one.topic))
     best = {one.by: one for one in judged if len(one.wheels) > 1}
     sent = best.get("commands", alone).wheels
+    if "poses" in best:
+        best["poses"] = _along_base(best["poses"], sent)
     usable = [best[by] for by in _BY if by in best and not _contradict(best[by].wheels, sent)]
     motions = {by: one.topic for by, one in best.items()}
     rows = {joint.name: joint.row * [np.nan, 1.0, np.nan] for joint in sent}
@@ -112,6 +117,26 @@ def turning_joints(recording: Recording) -> Judged:
         unused = tuple(topic for by, topic in motions.items() if best[by] not in usable)
         usable[k] = one._replace(joints=tuple(joints), motions=motions, unused=unused)
     return next((one for one in usable if arranged(one.wheels)), usable[0] if usable else alone)
+
+
+def _along_base(judged: Judged, sent: Sequence[TurningJoint]) -> Judged:
+    """Motion of a tracked body along the axes of the base, by the wheels, which turn as those of the commands, `sent`.
+
+    Of a body that looks to the left by h, the part r (2,) of a row for motion in the plane is that of the base turned
+    by -h.
+    """
+    rows = {joint.name: complex(*joint.row[:2]) for joint in sent}
+    pairs = [(complex(*joint.row[:2]), rows[joint.name]) for joint in judged.wheels if joint.name in rows]
+    turns = [by_poses * by_commands.conjugate() for by_poses, by_commands in pairs]
+    total = complex(np.sum(turns))
+    heading = -math.atan2(total.imag, total.real)
+    # Wheels that turn by motion forward alone, or that are others than those of the commands, show none.
+    if not abs(total) > _COHERENT * float(np.sum(np.abs(turns))) or abs(heading) < _LOOKS_AHEAD:
+        return judged
+    c, s = math.cos(heading), math.sin(heading)
+    turned = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
+    joints = tuple(replace(joint, row=joint.row @ turned) for joint in judged.joints)
+    return judged._replace(joints=joints, heading=heading)
 
 
 def _contradict(one: Sequence[TurningJoint], other: Sequence[TurningJoint]) -> bool:

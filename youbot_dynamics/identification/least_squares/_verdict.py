@@ -91,7 +91,7 @@ def with_unit(number: str, unit: str) -> str:
 
 def unsettled(budget: str) -> Reason:
     """Reason to refuse the values of a search that spent its budget, such as "400 evaluations", without converging."""
-    text = f"the search was stopped after {budget}, before it converged: record longer, with motion that varies more"
+    text = f"the search was stopped after {budget}, before it converged: try other drives, with motion that varies more"
     return Reason(Kind.NOT_CONVERGED, text)
 
 
