@@ -45,6 +45,7 @@ def drive(
     skids: float | None = None,
     commands: Mapping[str, str] = MappingProxyType({"/cmd_vel": TWIST_STAMPED}),
     ordered: tuple[float, ...] = (),
+    base: yd.MecanumBase = BASE,
 ) -> Path:
     """Bag of a drive of 12 s at 50 Hz; an arm swings meanwhile.
 
@@ -58,17 +59,19 @@ def drive(
         skids: speed at which a base with four wheels without rollers slides to the side [m/s], None for a mecanum base.
         commands: topics and types of the commands.
         ordered: signs of commanded speeds of the wheels, empty for a driver that takes twists.
+        base: its wheels.
     """
     sent = np.arange(0.0, 12.0, 0.02)
     speeds = np.array(amplitudes) * np.sin(np.array([[1.0], [1.7], [2.3]]) * sent).T
     if together:
         speeds[:, 2] = 1.5 * speeds[:, 0] + 0.05 * speeds[:, 2]
-    wheels, made = BASE.inverse_matrix * [1.0, float(skids is None), 1.0], speeds.copy()
+    wheels, made = base.inverse_matrix * [1.0, float(skids is None), 1.0], speeds.copy()
+    mixed, signs = MIXED[: len(wheels)], SIGNS[: len(wheels)]
     if skids is not None:
         made[:, 1] = skids * np.sin(3.1 * sent)
-    angles = TICK * np.round(np.cumsum(speeds, axis=0) * 0.02 @ wheels.T * SIGNS / TICK)
-    order = np.argsort(MIXED)
-    names = [*sorted(MIXED), "shoulder"]
+    angles = TICK * np.round(np.cumsum(speeds, axis=0) * 0.02 @ wheels.T * signs / TICK)
+    order = np.argsort(mixed)
+    names = [*sorted(mixed), "shoulder"]
     told = made * (odometry or 1.0)
     headings = np.cumsum(told[:, 2]) * 0.02 - 0.01 * told[:, 2]
     c, s = np.cos(headings), np.sin(headings)
@@ -81,7 +84,7 @@ def drive(
         velocity = np.append(velocity[order], 0.9 * np.cos(0.9 * time))
         rows.append((later, "/joint_states", joint_state_cdr(stamp, names, position, velocity)))
         if ordered:
-            cdr = joint_state_cdr(nanoseconds(time), MIXED, None, speeds[k] @ wheels.T * ordered)
+            cdr = joint_state_cdr(nanoseconds(time), mixed, None, speeds[k] @ wheels.T * ordered)
             rows.append((time, "/driver/wheel_velocity_command", cdr))
         for topic, kind in commands.items():
             stamped = twist_stamped_cdr(nanoseconds(time), "", speeds[k])
@@ -201,6 +204,18 @@ def test_poses_give_the_sizes_whichever_way_the_tracked_body_looks(heading: floa
     assert robot.driver.wheel_joints == MIXED and robot.driver.position_sign == SIGNS
     assert geometry.wheel_radius == pytest.approx(0.06, rel=5e-3)
     assert geometry.half_length + geometry.half_width == pytest.approx(0.4, rel=0.01)
+
+
+def test_omni_wheels_are_where_the_commands_turn_them_whichever_way_a_tracked_body_looks(tmp_path: Path) -> None:
+    """Every wheel was placed by the heading of the body: the base drove aside by it."""
+    placed = (0.3, 2.4, -1.8)
+    base, out = yd.MecanumBase.omni_circle(0.05, 0.2, placed, [0.0] * 3), tmp_path / "omni.yaml"
+    bag = drive(tmp_path, odometry=None, poses=0.7, base=base)
+    assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
+    robot = yd.load_robot(robot_file=out)
+    found = np.array(robot.base.geometry.mecanum().inverse_matrix) * np.array(robot.driver.position_sign)[:, None]
+    order = [robot.driver.wheel_joints.index(name) for name in MIXED[:3]]
+    np.testing.assert_allclose(found[order], base.inverse_matrix * np.array(SIGNS[:3])[:, None], atol=0.1)
 
 
 def test_noise_of_poses_makes_no_wheel_larger(tmp_path: Path) -> None:
