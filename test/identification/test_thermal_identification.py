@@ -391,6 +391,18 @@ def test_a_voltage_that_is_late_makes_no_winding_cooler_and_no_motor_stronger(la
         assert abs(estimate.value - true) < 2.0 * estimate.standard_error
 
 
+def on_a_bench(folder: Path, columns: dict[str, np.ndarray], torque_constant: float, gear_ratio: float):
+    """What a log of one motor without an arm tells, by its columns (s,) and the file of its bench."""
+    log, file = folder / "motor.csv", folder / "bench.yaml"
+    np.savetxt(log, np.column_stack(list(columns.values())), delimiter=",", header=",".join(columns), comments="")
+    file.write_text(
+        "/**:\n  ros__parameters:\n    robot:\n      robot_id: bench\n      driver: {arm_joints: [motor]}\n"
+        f"      arm: {{urdf: '', joint_1: {{motor: {{torque_constant: {torque_constant}, "
+        f"gear_ratio: {gear_ratio}}}}}}}\n"
+    )
+    return yd.identify(log, yd.load_robot(robot_file=file), only=["thermal"]).result
+
+
 def test_the_resistance_of_a_locked_motor_is_that_of_its_start(tmp_path):
     """Without its back-EMF it was that of the warm winding, 7 % above."""
     time = np.arange(0.0, 900.0, 0.1)
@@ -404,13 +416,7 @@ def test_the_resistance_of_a_locked_motor_is_that_of_its_start(tmp_path):
         "voltage.motor:V": 0.8 * (1.0 + 0.00393 * rise) * current + 0.005 * noise[1],
         "housing.motor:degC": 25.0 + 0.2 * rise,
     }
-    log, file = tmp_path / "locked.csv", tmp_path / "bench.yaml"
-    np.savetxt(log, np.column_stack(list(columns.values())), delimiter=",", header=",".join(columns), comments="")
-    file.write_text(
-        "/**:\n  ros__parameters:\n    robot:\n      robot_id: bench\n      driver: {arm_joints: [motor]}\n"
-        "      arm: {urdf: '', joint_1: {motor: {torque_constant: 0.05, gear_ratio: 50.0}}}\n"
-    )
-    found = yd.identify(log, yd.load_robot(robot_file=file), only=["thermal"]).result
+    found = on_a_bench(tmp_path, columns, 0.05, 50.0)
     resistance = found["robot.arm.joint_1.motor.resistance"].estimate
     assert resistance.identified and resistance.value == pytest.approx(0.8, abs=2.0 * resistance.standard_error)
     assert resistance.standard_error < 0.03
@@ -430,13 +436,7 @@ def test_a_voltage_of_brushes_is_no_resistance_of_a_winding_whose_temperature_wa
         "current.motor:A": current + 0.005 * random.standard_normal(len(time)),
         "voltage.motor:V": voltage + 0.02 * random.standard_normal(len(time)),
     }
-    log, file = tmp_path / "brushes.csv", tmp_path / "bench.yaml"
-    np.savetxt(log, np.column_stack(list(columns.values())), delimiter=",", header=",".join(columns), comments="")
-    file.write_text(
-        "/**:\n  ros__parameters:\n    robot:\n      robot_id: bench\n      driver: {arm_joints: [motor]}\n"
-        "      arm: {urdf: '', joint_1: {motor: {torque_constant: 0.02, gear_ratio: 20.0}}}\n"
-    )
-    found = yd.identify(log, yd.load_robot(robot_file=file), only=["thermal"]).result
+    found = on_a_bench(tmp_path, columns, 0.02, 20.0)
     for what, true in (("resistance", 1.2), ("torque_constant", 0.02)):
         one = found[f"robot.arm.joint_1.motor.{what}"].estimate
         assert one.identified and abs(one.value - true) < 2.0 * one.standard_error < 0.15 * true
@@ -463,13 +463,7 @@ def test_a_winding_that_warms_is_not_taken_for_brushes(tmp_path):
         "current.motor:A": (current + 0.001 * random.standard_normal(len(time)))[readings],
         "voltage.motor:V": voltage[readings],
     }
-    log, file = tmp_path / "warm.csv", tmp_path / "bench.yaml"
-    np.savetxt(log, np.column_stack(list(columns.values())), delimiter=",", header=",".join(columns), comments="")
-    file.write_text(
-        "/**:\n  ros__parameters:\n    robot:\n      robot_id: bench\n      driver: {arm_joints: [motor]}\n"
-        "      arm: {urdf: '', joint_1: {motor: {torque_constant: 0.008, gear_ratio: 1.0}}}\n"
-    )
-    found = yd.identify(log, yd.load_robot(robot_file=file), only=["thermal"]).result
+    found = on_a_bench(tmp_path, columns, 0.008, 1.0)
     for what, true in (("robot.arm.joint_1.motor.resistance", 8.0), ("arm.joint_1.motor.heating", 8.0 / 1.5)):
         one = found[what].estimate
         assert one.identified and abs(one.value - true) < 3.0 * one.standard_error, one

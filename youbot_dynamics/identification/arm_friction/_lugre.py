@@ -363,12 +363,12 @@ def _noise_rival(
     Source: simulation extrapolation, Cook and Stefanski 1994.
     """
     random, column = np.random.default_rng(0), found.rows[joint].joint
-    solutions = []
+    noises, solutions = [float(noise_of(signals)[column]) for signals in recordings], []
     for _ in range(_REPETITIONS):
         noisier = []
-        for signals in recordings:
+        for signals, noise in zip(recordings, noises, strict=True):
             position = signals.position.copy()
-            position[:, column] += noise_of(signals)[column] * random.standard_normal(len(position))
+            position[:, column] += noise * random.standard_normal(len(position))
             noisier.append(replace(signals, position=position))
         other = near_reversals(noisier, found, joint)
         if other is None:
