@@ -127,7 +127,7 @@ setup(
             "distributed>=2024.1",
         ],
         # The theme is that of docs.ros.org, which rosdoc2 has as well.
-        "docs": [*PROGRAM, "pytest>=7.4,<10", "sphinx>=7", "myst-parser>=3", "sphinx-rtd-theme>=3"],
+        "docs": [*PROGRAM, "pytest>=7.4,<10", "hypothesis", "sphinx>=7", "myst-parser>=3", "sphinx-rtd-theme>=3"],
         "bench": [*PROGRAM, "pin", "mujoco>=3.12", "casadi", "filterpy"],
     },
     entry_points={

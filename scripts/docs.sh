@@ -4,7 +4,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 cd "$ROOT"
-if ! "$VENV/bin/python" -c 'import myst_parser, pytest, sphinx_rtd_theme' 2>/dev/null; then
+if ! "$VENV/bin/python" -c 'import hypothesis, myst_parser, pytest, sphinx_rtd_theme' 2>/dev/null; then
     "$VENV/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
         || fail "the documentation needs Python 3.11 or newer, as the Sphinx in constraints.txt does"
     say "installing Sphinx"
