@@ -21,7 +21,8 @@ from youbot_dynamics.identification.finding import Finding, StageResult
 from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Kind, Reason
 from youbot_dynamics.identification.pipeline import Identification, fleet_worker, identify
 from youbot_dynamics.identification.pipeline._extraction import HereWorker, Task
-from youbot_dynamics.identification.pipeline._pipeline import _add, _with_errors_of_scales
+from youbot_dynamics.identification.pipeline._known import with_errors_of_scales
+from youbot_dynamics.identification.pipeline._pipeline import _add
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.identification.response.stage import FINDINGS as RESPONSE
 from youbot_dynamics.recording.bag import Recording
@@ -312,8 +313,8 @@ def test_a_gain_by_the_wheels_has_the_error_of_the_geometry_that_the_same_record
     refused = ("lateral_factor", 0.95, 0.5, Reason(Kind.TOO_WIDE, "too wide"))
     geometry = [Finding(CALIBRATION.row(name), estimate(name, *values)) for name, *values in (*size, refused)]
     gain = Finding(RESPONSE.row(f"gain_{axis}"), estimate(f"gain_{axis}", 0.95, 1e-4))
-    alone = _with_errors_of_scales(StageResult("response", (gain,)), []).findings[0]
-    (wider,) = _with_errors_of_scales(
+    alone = with_errors_of_scales(StageResult("response", (gain,)), []).findings[0]
+    (wider,) = with_errors_of_scales(
         StageResult("response", (gain,)), [StageResult("calibration", tuple(geometry))]
     ).findings
     assert alone == gain and wider.identified

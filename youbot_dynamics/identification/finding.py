@@ -39,6 +39,7 @@ class Row:
     # Line of the short answer that tells it, with the same keys, and what it is called there; () for the tables alone
     told: tuple[str, ...] = ()
     quiet: bool = False  # whether the answer tells it only where it is refused
+    since_command: bool = False  # whether it is a time that passes after a command
     # Whether a base that cannot move sideways lacks it, such as all of rollers; None: if it is of the axis y
     sideways: bool | None = None
     # Axis -> keys of findings of earlier stages that it is in proportion to, as far as these are identified

@@ -64,17 +64,21 @@ _ANYWHERE = set(
 )
 _OTHERS = set("err error acc accel acceleration ddq qdd std var covariance limit min max".split())
 _NANOSECONDS = set("nanosec nanosecs nsec nsecs nanoseconds".split())
-_TIMES = {*"time datetime timestamp timestamps stamp elapsed date clock sec secs seconds".split(), *_NANOSECONDS}
-_COMMANDS = set("cmd command commanded commands des desired ref reference target setpoint goal sp".split())
+_TIMES = {*"time datetime timestamp timestamps stamp elapsed date clock sec secs seconds zeit".split(), *_NANOSECONDS}
+_COMMANDS = set("cmd command commanded commands des desired ref reference target setpoint goal sp soll".split())
 _HOUSING, _WINDING = {"housing", "case", "casing", "shell"}, {"winding", "windings", "coil"}
 _POSES = {"mocap", "vicon", "optitrack", "pose", "truth", "gt"}
 # Words that tell no role and no name.
 _SILENT = set(
     "meas measured actual act feedback fb state states header msg data field odom odometry robot base".split()
 )
-_SILENT |= set("twist value rads ticks counts raw sensor dot per".split())
+_SILENT |= set("twist value rads ticks counts raw sensor dot per ist".split())
 _GENERAL = {"joint", "motor", "axis", "arm", "shaft", "actuator"}  # names of the only joint
 _SPEEDS = {"vx": "x", "vy": "y", "wz": "yaw", "vyaw": "yaw", "vtheta": "yaw", "vth": "yaw"}
+_SPEEDS |= dict.fromkeys(("yawrate", "turnrate", "angvel"), "yaw")
+# Of a base that drives and turns, where no header names an axis: "v_cmd, w_cmd, v, w".
+_FORWARD = {"v", "vel", "velocity", "speed", "linvel"}
+_TURNING = {"w", "omega", "yaw", "rate", "yawrate", "turnrate", "angvel"}
 _LINEAR, _ANGULAR = {"linear", "lin"}, {"angular", "ang"}
 _MOVING = {*_LINEAR, *_ANGULAR, "omega", "w", "rate"}
 _OF_SPEED = {"m/s", "mm/s", "rad/s", "deg/s", "mrad/s", "rpm"}
@@ -144,8 +148,11 @@ def _role(words: Sequence[str]) -> str:
     return roles[0] if len(roles) == 1 else ""
 
 
-def meaning_of(header: str, base: bool) -> Meaning:
-    """What the name of a column tells; `base` says that the log is of a base, with axes x, y, yaw."""
+def meaning_of(header: str, base: bool, drives: bool = False) -> Meaning:
+    """What the name of a column tells; `base` says that the log is of a base, with axes x, y, yaw.
+
+    `drives` says that "v" alone is its speed forward.
+    """
     if described := _DESCRIBED.fullmatch(header.strip()):
         return Meaning(described["role"], described["channel"], described["unit"] or "")
     words, unit, brackets = _words(header), unit_of(header), _BRACKETS.findall(header)
@@ -159,7 +166,7 @@ def meaning_of(header: str, base: bool) -> Meaning:
     role = _role(words)
     if base and ("orientation" in words or {"position", "z"} <= {*words}):  # of a pose in space
         return Meaning()
-    if base and (axis := _axis(words)):
+    if base and (axis := _axis(words) or ("x" if drives and _is_of(words, _FORWARD) else "")):
         role = _role([word for word in words if word not in _AXES])
         return _of_axis(words, axis, role, commanded or "u" in words, unit)
     named = words[-1] in _TIMES or (words[0] in _TIMES and not role) or [w for w in words if w not in _UNITS] == ["t"]
@@ -215,10 +222,26 @@ def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, uni
     return Meaning(role, name, unit) if role else Meaning()
 
 
+def drives_forward(headers: Sequence[str]) -> bool:
+    """Whether names of columns command a base by its speed forward and its rate of turn, as "v_cmd" and "w_cmd"."""
+    commanded = [words for words in map(_words, headers) if {"u", *_COMMANDS} & {*words}]
+    return all(any(_is_of(words, kind) for words in commanded) for kind in (_FORWARD, _TURNING))
+
+
+def _is_of(words: Sequence[str], kind: set[str]) -> bool:
+    """Whether words, but for units and those of commands and measurements, are of a kind."""
+    rest = {*words} - {"u"} - _COMMANDS - _SILENT - {unit for unit in _UNITS if len(unit) > 1}
+    return bool(rest) and rest <= kind
+
+
 def is_base(headers: Sequence[str]) -> bool:
     """Whether names of columns are of a base, which moves along axes."""
     words = {word for header in headers for word in _words(header)}
-    return bool({*_SPEEDS, *_LINEAR, "angular"} & words) or any({"x", other} <= words for other in ("y", "yaw"))
+    return (
+        drives_forward(headers)
+        or bool({*_SPEEDS, *_LINEAR, "angular"} & words)
+        or any({"x", other} <= words for other in ("y", "yaw"))
+    )
 
 
 def beside(meanings: Sequence[Meaning]) -> list[Meaning]:

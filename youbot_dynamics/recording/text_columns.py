@@ -20,7 +20,7 @@ from youbot_dynamics.recording._lines import (
     is_date,
     is_value,
 )
-from youbot_dynamics.recording._names import Meaning, beside, is_base, meaning_of, one_joint, unit_of
+from youbot_dynamics.recording._names import Meaning, beside, drives_forward, is_base, meaning_of, one_joint, unit_of
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log")
 _START = 1_000_000  # bytes that tell the encoding
@@ -74,8 +74,8 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
             command that may be another; with what may be given as `--columns`.
     """
     names, first, source = _header(path)
-    base = is_base(names)
-    meanings = _own_joints(beside([meaning_of(name, base) for name in names]), joints, known)
+    base, drives = is_base(names), drives_forward(names)
+    meanings = _own_joints(beside([meaning_of(name, base, drives) for name in names]), joints, known)
     meanings = _one_time(meanings, names, first)
     if rate > 0.0:
         meanings = [Meaning() if one.role == "time" else one for one in meanings]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -105,6 +105,11 @@ class TextLog:
     pose: Mapping[str, Vector]  # of the base, x, y, yaw -> (n,) [m, m, rad]
     sha256: str  # hash of the file, in hexadecimal digits
     commands_are: Mapping[str, str]  # channel -> "held" or "sampled" where the description tells
+
+    def shows(self, wheels: Collection[str]) -> bool:
+        """Whether it has the angle of one of some wheels, or the speeds of all."""
+        angles, speeds = ({*self.joints.get(role, ())} for role in ("position", "velocity"))
+        return bool(angles & {*wheels}) or (bool(wheels) and {*wheels} <= speeds)
 
 
 def read_text_log(path: Path | str, columns: str, rate: float = 0.0) -> TextLog:

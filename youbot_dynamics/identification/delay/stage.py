@@ -28,17 +28,18 @@ from youbot_dynamics.identification.stages import DRAWN, Taken
 from youbot_dynamics.recording.text_log import TextLog
 from youbot_dynamics.robot import Robot
 
-EFFECTIVE = Row("robot.base.delay.effective_{axis}", "s", "delay {axis}", told=("delay {axis}",))
-DEAD_TIME = Row("robot.base.delay.dead_time_{axis}", "s", "dead time {axis}", optional=True, folded=True)
+EFFECTIVE = Row("robot.base.delay.effective_{axis}", "s", "delay {axis}", told=("delay {axis}",), since_command=True)
+DEAD_TIME = Row(
+    "robot.base.delay.dead_time_{axis}", "s", "dead time {axis}", optional=True, folded=True, since_command=True
+)
 LAG = Row("robot.base.delay.lag_{axis}", "s", "lag {axis}", optional=True, folded=True)
 FINDINGS = Table(
     *(EFFECTIVE, DEAD_TIME, LAG),
-    Row("delay.effective_{channel}", "s", "delay of {channel}", told=("delay of {channel}",)),
-    Row("delay.dead_time_{channel}", "s", "dead time of {channel}", folded=True),
+    Row("delay.effective_{channel}", "s", "delay of {channel}", told=("delay of {channel}",), since_command=True),
+    Row("delay.dead_time_{channel}", "s", "dead time of {channel}", folded=True, since_command=True),
     Row("delay.lag_{channel}", "s", "lag of {channel}", folded=True),
 )
 _SHORTEST_PIECE, _FEWEST = 6.0, 100  # smallest duration [s] and number of readings of a piece between gaps
-_HELD_OR_SAMPLED = "; whether logged commands are held or sampled is not told"
 _BETWEEN_READINGS = "; how the steering moves between two readings is not told"
 # Share of the time between two readings by which a delay of the steering may be off; the angle of a wheel adds up, but
 # that of its steering is read at instants. Chosen: of 20 twins at 20 Hz, the largest error was 1.2 ms, 0.023 of it.
@@ -55,8 +56,6 @@ class _DelayPart:
     clock: str  # clock of the times
     signals: str  # topics that were compared
     from_logged_speeds: bool  # whether the motion is a column of speeds in a text log
-    # Half a sample [s] of each channel of which a text log does not tell whether its commands are held or sampled
-    untold: dict[str, float]
 
 
 def extract(opened: Opened, robot: Robot) -> _DelayPart:
@@ -66,7 +65,7 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
         RecordingError: command or motion are missing.
         IdentificationError: too few samples in common.
     """
-    channel_log = opened.log is not None and not {*robot.driver.wheel_joints} & {*opened.log.joints.get("position", ())}
+    channel_log = opened.log is not None and not opened.log.shows(robot.driver.wheel_joints)
     steered = not channel_log and robot.base.geometry.wheelbase > 0.0
     if opened.log is not None and channel_log:
         signals = text_signals(opened.log)
@@ -85,16 +84,14 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
     if steered:
         by = _AT_INSTANTS * usual_step(signals.measured_time, 0.0)
         estimates = tuple(_changed(one, partial(_wider, by=by)) if one.channel == "yaw" else one for one in estimates)
-    untold: dict[str, float] = {}
     if opened.log is not None and channel_log:
         known = {name: opened.log.time[np.isfinite(opened.log.command[name])] for name in signals.channels}
         halves = {name: 0.5 * usual_step(times) for name, times in known.items() if len(times) > 1}
         told = opened.log.commands_are
-        untold = {name: half for name, half in halves.items() if name not in told}
         sampled = {name: half for name, half in halves.items() if told.get(name) == "sampled"}
         estimates = tuple(_changed(one, partial(_later, by=sampled.get(one.channel, 0.0))) for one in estimates)
     from_logged_speeds = channel_log and signals.measured_is == "velocity"
-    return _DelayPart(estimates, fits, signals.clock, signals.source, from_logged_speeds, untold)
+    return _DelayPart(estimates, fits, signals.clock, signals.source, from_logged_speeds)
 
 
 def text_signals(log: TextLog) -> MotionSignals:
@@ -229,23 +226,11 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         for recording in taken
         for channel in {estimate.channel for estimate in recording.part.estimates if estimate.identified}
     )
-    untold: dict[str, float] = {}
-    for recording in taken:
-        for channel, half in recording.part.untold.items():
-            untold[channel] = max(half, untold.get(channel, 0.0))
     findings = tuple(
         finding
-        for channel, channel_estimates in estimates.items()
-        for finding in _findings(
-            _changed(combine(channel_estimates), partial(_or_later, by=untold.get(channel, 0.0))), recordings
-        )
+        for channel_estimates in estimates.values()
+        for finding in _findings(combine(channel_estimates), recordings)
     )
-    if untold:
-        notes.append(
-            f"commands of {', '.join(untold)} are taken to be held from row to row; if they are samples of a command "
-            f"that changes between the rows, delays are up to {1e3 * max(untold.values()):.3g} ms longer, which the "
-            "intervals hold: name the column command_held.NAME or command_sampled.NAME to say which"
-        )
     warnings = tuple(
         f"{recording.name}: along {axis}, the base moves {gain:.3g} times as far as commanded: {UNITS}, and the wheel "
         "radius; the delay is right all the same"
@@ -275,12 +260,6 @@ def _wider(one: Estimate, by: float) -> Estimate:
     """An estimate whose interval is wider by a time [s] on both sides."""
     low, high = one.interval
     return reaching(one, Unknown(one.name, one.unit), (low - by, high + by), _BETWEEN_READINGS)
-
-
-def _or_later(one: Estimate, by: float) -> Estimate:
-    """An estimate whose interval holds values later by up to a time [s]."""
-    low, high = one.interval
-    return reaching(one, Unknown(one.name, one.unit), (low, high + by), _HELD_OR_SAMPLED)
 
 
 def _gains(part: _DelayPart) -> dict[str, float]:

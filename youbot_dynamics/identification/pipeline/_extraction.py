@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError
-from youbot_dynamics.identification.reading import Opened, Options, look_at, open_recording, refused_choices
+from youbot_dynamics.identification.reading import (
+    Opened,
+    Options,
+    look_at,
+    open_recording,
+    refused_choices,
+    untold_rows,
+)
 from youbot_dynamics.identification.stages import stage_of
 from youbot_dynamics.robot import Robot
 
@@ -111,6 +118,7 @@ class Extracted:
     broken: YoubotDynamicsError | None = None  # why nothing could be read, None otherwise
     warnings: tuple[str, ...] = ()  # about its quality, if requested
     refused: dict[str, YoubotDynamicsError] = field(default_factory=dict)  # options it cannot satisfy, if requested
+    untold: dict[str, float] = field(default_factory=dict)  # axis or channel -> time [s] as of `untold_rows`
 
 
 class Worker(Protocol):
@@ -140,7 +148,8 @@ def extract(task: Task, opened: Opened | None = None) -> Extracted:
     warnings = look_at(known, task.robot) if task.inspect else ()
     refused = refused_choices(known, task.robot) if task.inspect else {}
     about = known.robot_id, known.unnamed, known.lost
-    return Extracted(task.number, str(task.path), sha256, *about, parts, lacking, None, warnings, refused)
+    untold = untold_rows(known.log)
+    return Extracted(task.number, str(task.path), sha256, *about, parts, lacking, None, warnings, refused, untold)
 
 
 # Errors of one stage or path, after which the others continue: foreseen ones, and those of unexpected numbers.

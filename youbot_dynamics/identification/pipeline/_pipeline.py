@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDy
 from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.comparison import PathComparison, RecordedPath
 from youbot_dynamics.identification.finding import Finding, StageResult, joint_words
-from youbot_dynamics.identification.least_squares import NORMAL, Kind, Reason, Rival, Unknown, widened
+from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.pipeline._extraction import (
     FAILURES,
     Extracted,
@@ -24,6 +23,11 @@ from youbot_dynamics.identification.pipeline._extraction import (
     Worker,
     expand,
     named_error,
+)
+from youbot_dynamics.identification.pipeline._known import (
+    with_errors_of_orders,
+    with_errors_of_scales,
+    with_untold_rows,
 )
 from youbot_dynamics.identification.reading import Opened, Options, Source, columns_of, robot_of
 from youbot_dynamics.identification.result import Result, Skipped, within_ranges
@@ -37,9 +41,6 @@ from youbot_dynamics.simulation.youbot import BaseOnly
 _MOST_LISTED = 4  # problems of the data listed in a refusal
 _MOST_PATHS = 12  # recordings whose paths are drawn; those of a fleet would fill the report
 _LIMIT = "acceleration_{axis}"  # of an axis, by the stage body
-_FRICTION = "wheel_coulomb"  # of the response
-_PARTS = {"dead_time_{axis}": "dead_time_{axis}", "lag": "lag_{axis}"}  # of response -> of delay
-_OTHER_ORDER = Reason(Kind.OTHER_EXPLANATION, "several lags in series explain the motion too, with another dead time")
 _TIME_OFFSETS = ("time_offset", "time_offset_{recording}")  # of the poses ahead of the wheels
 _LATE = 5e-3  # [s] by which wheel stamps are later than those of poses before it is said
 
@@ -145,7 +146,7 @@ def identify(
             if isinstance(outcome, YoubotDynamicsError):
                 lacking[name] = outcome
                 continue
-            outcome = _with_errors_of_orders(_with_errors_of_scales(outcome, stages), stages)
+            outcome = with_untold_rows(with_errors_of_orders(with_errors_of_scales(outcome, stages), stages), extracts)
             repeated |= _add(stages, outcome)
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
     stages = _without_what_limits_hide(stages)
@@ -197,50 +198,6 @@ def _requested(only: tuple[str, ...], robot: Robot, logs: Sequence[Columns | Non
         got, remedy = ", ".join(sorted(roles)), "name these columns with --columns"
         raise RecordingError(f"columns of {thing}", got=got, expected=expected, remedy=remedy)
     return found
-
-
-def _with_errors_of_scales(outcome: StageResult, stages: Sequence[StageResult]) -> StageResult:
-    """A stage's findings with the relative errors of what earlier stages found and they are in proportion to."""
-    found = {finding.row.key: finding for stage in stages for finding in stage.findings if finding.identified}
-
-    def scaled(finding: Finding) -> Finding:
-        estimate, keys = finding.estimate, finding.row.scales.get(finding.row.of.get("axis", ""), ())
-        rivals = []
-        for scale in (found[key] for key in keys if key in found):
-            reason = Reason(Kind.DEPENDS, f"it is in proportion to the {scale.row.in_words}, whose interval is wide")
-            error = 0.5 * float(np.ptp(scale.estimate.interval)) / NORMAL
-            change = estimate.value * error / scale.estimate.value
-            rivals.append(Rival(reason, {estimate.name: change}))
-        (wider,) = widened([estimate], (), rivals, NORMAL)
-        return replace(finding, estimate=wider)
-
-    return replace(outcome, findings=tuple(scaled(finding) for finding in outcome.findings))
-
-
-def _with_errors_of_orders(outcome: StageResult, stages: Sequence[StageResult]) -> StageResult:
-    """The response with what the stage `delay` leaves open of dead time and lag, if no friction of wheels shows.
-
-    Both explain the same motion by dead time and lag then, but only the delay has several lags in series as another
-    explanation. With friction, the loops that it disturbs are that of the response.
-    """
-    friction = next((one.estimate for one in outcome.findings if one.row.key == _FRICTION), None)
-    shown = friction is None or friction.value > NORMAL * friction.standard_error
-    parts = [one for stage in stages if stage.stage == "delay" for one in stage.findings]
-    if outcome.stage != "response" or shown or not parts:
-        return outcome
-
-    def judged(finding: Finding) -> Finding:
-        name, axis = finding.row.key, finding.row.of.get("axis")
-        same = [one.estimate for one in parts if one.row.key == _PARTS[name] and axis in (None, one.row.of["axis"])]
-        errors = [(0.5 * float(np.ptp(one.interval)) / NORMAL, one.value) for one in same if math.isfinite(one.value)]
-        error, value = min(filter(lambda pair: math.isfinite(pair[0]), errors), default=(0.0, finding.estimate.value))
-        change = math.hypot(value - finding.estimate.value, error)
-        unknown = Unknown(finding.estimate.name, "s", low=0.0)
-        rival = Rival(_OTHER_ORDER, {finding.estimate.name: change})
-        (wider,) = widened([finding.estimate], [unknown], [rival], NORMAL)
-        return replace(finding, estimate=wider)
-
-    return replace(outcome, findings=tuple(judged(one) if one.row.key in _PARTS else one for one in outcome.findings))
 
 
 def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:

@@ -8,7 +8,7 @@ from youbot_dynamics.identification.reading._clock import (
     on_clock_of_receiver,
     on_one_clock,
 )
-from youbot_dynamics.identification.reading._logs import columns_of, efforts_of, robot_of
+from youbot_dynamics.identification.reading._logs import columns_of, efforts_of, robot_of, untold_rows
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
     Opened,
@@ -59,4 +59,5 @@ __all__ = [
     "robot_of",
     "speed_ratio",
     "times_of",
+    "untold_rows",
 ]

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector, read_only
+from youbot_dynamics.arrays import Vector, read_only, usual_step
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.recording.text_columns import SUFFIXES, Columns, described_columns, propose_columns
@@ -81,6 +81,17 @@ def read_log(path: Path, columns: Columns, robot: Robot) -> TextLog:
             remedy += f"in place of K (_ skips a column): --columns '{columns.as_efforts}'"
             efforts[name] = read_only(_torque_of_ampere(name, path, robot, remedy) * current)
     return replace(log, joints=MappingProxyType({**log.joints, "effort": efforts})) if efforts else log
+
+
+def untold_rows(log: TextLog | None) -> dict[str, float]:
+    """Time between the rows [s] of each channel of which a log does not tell when its commands were sent.
+
+    A command that is logged in a row may have been sent with it, or up to a row earlier.
+    """
+    if log is None:
+        return {}
+    commands = {name: log.time[np.isfinite(command)] for name, command in log.command.items()}
+    return {name: usual_step(time) for name, time in commands.items() if name not in log.commands_are and len(time) > 1}
 
 
 def efforts_of(states: JointSeries, path: Path, robot: Robot) -> Vector:

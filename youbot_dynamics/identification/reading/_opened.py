@@ -476,9 +476,7 @@ class Opened:
 
 
 def open_recording(path: Path, number: int, robot: Robot, options: Options) -> Opened:
-    """Open a bag (rosbag2 folder, .mcap, .db3, .bag), or a text log, by its description or its header.
-
-    Its `number` is that within the identification; it must belong to the robot.
+    """Open a bag (rosbag2 folder, .mcap, .db3, .bag) or a text log of a robot; its `number` is that within all.
 
     Raises:
         RecordingError: it cannot be read.
@@ -486,7 +484,8 @@ def open_recording(path: Path, number: int, robot: Robot, options: Options) -> O
     """
     if (columns := columns_of(path, options.columns, options.rate, robot)) is not None:
         log = read_log(path, columns, robot)
-        return Opened(path, number, options, LogRecording(log) if LogRecording.has_motion(log) else None, log)
+        moves = LogRecording.has_motion(log, robot.driver.wheel_joints)
+        return Opened(path, number, options, LogRecording(log) if moves else None, log)
     try:
         recording = _ReadOnce(path)
     except OSError as problem:

@@ -32,7 +32,15 @@ from youbot_dynamics.robot import Robot
 _WHOLE = "the response of the base"
 _QUIET: dict[str, Any] = {"told": ("response of the base",), "quiet": True}
 _ROLLERS = _QUIET | {"sideways": True}
-DEAD_TIME = Row("robot.base.response.dead_time_{axis}", "s", "dead time {axis} of the response", _WHOLE, True, **_QUIET)
+DEAD_TIME = Row(
+    "robot.base.response.dead_time_{axis}",
+    "s",
+    "dead time {axis} of the response",
+    _WHOLE,
+    True,
+    since_command=True,
+    **_QUIET,
+)
 LAG = Row("robot.base.response.lag", "s", "lag of the response", _WHOLE, **_QUIET)
 _LEVERS = ("lever", "wheel_distance", "track")
 GAIN = Row(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -37,9 +37,10 @@ class LogRecording(Recording):
     """
 
     @classmethod
-    def has_motion(cls, log: TextLog) -> bool:
-        """Whether a log has a topic with a motion: positions of joints, poses or speeds of the base."""
-        return "position" in log.joints or bool(log.pose) or any(axis in log.measured for axis in _AXES)
+    def has_motion(cls, log: TextLog, wheels: Collection[str] = ()) -> bool:
+        """Whether a log has a topic with a motion: of joints, `wheels` or the base."""
+        of_base = bool(log.pose) or any(axis in log.measured for axis in _AXES)
+        return "position" in log.joints or of_base or log.shows(wheels)
 
     def __init__(self, log: TextLog) -> None:
         """Arrange the columns.

@@ -1,0 +1,94 @@
+"""What earlier stages and the recordings tell of a stage's findings: their intervals hold it too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from youbot_dynamics.identification.finding import Finding, StageResult
+from youbot_dynamics.identification.least_squares import NORMAL, Kind, Reason, Rival, Unknown, reaching, widened
+from youbot_dynamics.identification.pipeline._extraction import Extracted
+
+_FRICTION = "wheel_coulomb"  # of the response
+_PARTS = {"dead_time_{axis}": "dead_time_{axis}", "lag": "lag_{axis}"}  # of response -> of delay
+_OTHER_ORDER = Reason(Kind.OTHER_EXPLANATION, "several lags in series explain the motion too, with another dead time")
+_BETWEEN_ROWS = "; when commands were sent between the rows is not told"
+
+
+def with_errors_of_scales(outcome: StageResult, stages: Sequence[StageResult]) -> StageResult:
+    """A stage's findings with the relative errors of what earlier stages found and they are in proportion to."""
+    found = {finding.row.key: finding for stage in stages for finding in stage.findings if finding.identified}
+
+    def scaled(finding: Finding) -> Finding:
+        estimate, keys = finding.estimate, finding.row.scales.get(finding.row.of.get("axis", ""), ())
+        rivals = []
+        for scale in (found[key] for key in keys if key in found):
+            reason = Reason(Kind.DEPENDS, f"it is in proportion to the {scale.row.in_words}, whose interval is wide")
+            error = 0.5 * float(np.ptp(scale.estimate.interval)) / NORMAL
+            change = estimate.value * error / scale.estimate.value
+            rivals.append(Rival(reason, {estimate.name: change}))
+        (wider,) = widened([estimate], (), rivals, NORMAL)
+        return replace(finding, estimate=wider)
+
+    return replace(outcome, findings=tuple(scaled(finding) for finding in outcome.findings))
+
+
+def with_errors_of_orders(outcome: StageResult, stages: Sequence[StageResult]) -> StageResult:
+    """The response with what the stage `delay` leaves open of dead time and lag, if no friction of wheels shows.
+
+    Both explain the same motion by dead time and lag then, but only the delay has several lags in series as another
+    explanation. With friction, the loops that it disturbs are that of the response.
+    """
+    friction = next((one.estimate for one in outcome.findings if one.row.key == _FRICTION), None)
+    shown = friction is None or friction.value > NORMAL * friction.standard_error
+    parts = [one for stage in stages if stage.stage == "delay" for one in stage.findings]
+    if outcome.stage != "response" or shown or not parts:
+        return outcome
+
+    def judged(finding: Finding) -> Finding:
+        name, axis = finding.row.key, finding.row.of.get("axis")
+        same = [one.estimate for one in parts if one.row.key == _PARTS[name] and axis in (None, one.row.of["axis"])]
+        errors = [(0.5 * float(np.ptp(one.interval)) / NORMAL, one.value) for one in same if math.isfinite(one.value)]
+        error, value = min(filter(lambda pair: math.isfinite(pair[0]), errors), default=(0.0, finding.estimate.value))
+        change = math.hypot(value - finding.estimate.value, error)
+        unknown = Unknown(finding.estimate.name, "s", low=0.0)
+        rival = Rival(_OTHER_ORDER, {finding.estimate.name: change})
+        (wider,) = widened([finding.estimate], [unknown], [rival], NORMAL)
+        return replace(finding, estimate=wider)
+
+    return replace(outcome, findings=tuple(judged(one) if one.row.key in _PARTS else one for one in outcome.findings))
+
+
+def with_untold_rows(outcome: StageResult, extracts: Sequence[Extracted]) -> StageResult:
+    """A stage's findings, of which times since a command hold values later by up to a row of the log, with a note.
+
+    Rows that repeat a command show that it changed since the row before. If the recorder of the rows and the sender
+    of the commands have one rate, each change is late by the same share of a row, which may be any.
+    """
+    rows: dict[str, float] = {}
+    for data in extracts:
+        for channel, row in data.untold.items():
+            rows[channel] = max(row, rows.get(channel, 0.0))
+    findings = tuple(_or_later(finding, rows) for finding in outcome.findings)
+    told = [name for name in rows if any(name in one.row.of.values() for one in findings if one.row.since_command)]
+    if not told:
+        return outcome
+    note = (
+        f"commands of {', '.join(told)} are taken to be sent with the row that shows them first; if they were sent "
+        f"between two rows, delays are up to {1e3 * max(rows[name] for name in told):.3g} ms longer, which the "
+        "intervals hold: name the column command_held.NAME (sent with its row) or command_sampled.NAME (sampled) to "
+        "say which"
+    )
+    return replace(outcome, findings=findings, notes=(*outcome.notes, note))
+
+
+def _or_later(finding: Finding, rows: dict[str, float]) -> Finding:
+    late = max((rows.get(of, 0.0) for of in finding.row.of.values()), default=0.0)
+    if not (finding.row.since_command and late):
+        return finding
+    low, high = finding.estimate.interval
+    unknown = Unknown(finding.estimate.name, finding.estimate.unit)
+    return replace(finding, estimate=reaching(finding.estimate, unknown, (low, high + late), _BETWEEN_ROWS))
