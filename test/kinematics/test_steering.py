@@ -10,7 +10,7 @@ import pytest
 from youbot_dynamics.errors import InputError, ModelError
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
-from youbot_dynamics.kinematics.steering import JointMotion, RolledAngles, rolled, rolling, steered
+from youbot_dynamics.kinematics.steering import JointMotion, RolledAngles, joint_orders, rolled, rolling, steered
 
 RADIUS, LENGTH = 0.0325, 0.15
 TRICYCLE = MecanumBase.tricycle(RADIUS, LENGTH)
@@ -44,6 +44,15 @@ def test_an_offset_of_the_steering_is_as_if_the_reading_were_larger() -> None:
     turned = offset.wheel_speeds([0.1, 0.0, 0.5])
     speed, angle = steered(turned, 0.0, LIMIT)
     assert [speed * cos(angle + 0.1), speed * sin(angle + 0.1)] == pytest.approx([0.1 / RADIUS, 0.5 * LENGTH / RADIUS])
+
+
+def test_orders_of_twists_never_reverse_a_wheel_that_turns_a_quarter_turn_to_either_side() -> None:
+    """From 1.4 rad on one side to 1.4 on the other, the wheel backward would be nearer, beyond its steering."""
+    twists = [[0.05, 0.0, sign * 0.05 * tan(1.4) / LENGTH] for sign in (1.0, -1.0)]
+    wished = np.array([TRICYCLE.wheel_speeds(twist) for twist in twists])
+    np.testing.assert_allclose(joint_orders(wished, LIMIT)[:, 1], [1.4, -1.4], atol=1e-12)
+    assert np.all(joint_orders(wished, LIMIT)[:, 0] > 0.0)
+    np.testing.assert_allclose(joint_orders(wished, pi)[:, 1], [1.4, pi - 1.4], atol=1e-12)
 
 
 def test_the_base_has_no_sideways_axis_and_its_wheel_the_speed_of_its_rim() -> None:

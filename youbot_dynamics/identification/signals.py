@@ -27,6 +27,7 @@ from youbot_dynamics.identification.reading import (
     times_of,
 )
 from youbot_dynamics.kinematics import planar
+from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.kinematics.steering import joint_orders
 from youbot_dynamics.recording.bag import POSE_TYPES, Recording
 from youbot_dynamics.recording.message_types import ODOMETRY
@@ -185,16 +186,21 @@ class MotionSignals:
 
 
 def base_signals(
-    recording: Recording, robot: Robot, chosen: Mapping[str, str], of_joints: bool = False
+    recording: Recording,
+    robot: Robot,
+    chosen: Mapping[str, str],
+    of_joints: bool = False,
+    sent_with: MecanumBase | None = None,
 ) -> MotionSignals:
     """Commanded twist and wheel motion of the axes x, y, yaw in a bag.
 
     The command is `wheel_commands`; if it is missing, `driver/cmd_vel` or `cmd_vel`, whose wheel speeds follow from the
-    geometry of the driver or from ours. Times are those of `on_one_clock`. The motion is computed from the wheels with
-    the calibrated kinematics, so that rotation does not mix the axes; their speeds are integrated where the driver
-    reports no angles. Jitter of the stamps about the period of the driver is removed (`in_rhythm`). `chosen` is role ->
-    topic, given by the user. Where `of_joints` is set, x and yaw of a steered wheel are the way of its rim [m] and its
-    angle [rad], and their commands [m/s, rad].
+    geometry of the driver or from ours: from `sent_with`, if the robot's was calibrated since. Commands then hold what
+    unequal wheels make of the other axes, but no gain of their own axis. Times are those of `on_one_clock`. The motion
+    is computed from the wheels with the calibrated kinematics, so that rotation does not mix the axes; their speeds are
+    integrated where the driver reports no angles. Jitter of the stamps about the period of the driver is removed
+    (`in_rhythm`). `chosen` is role -> topic, given by the user. Where `of_joints` is set, x and yaw of a steered wheel
+    are the way of its rim [m] and its angle [rad], and their commands [m/s, rad].
 
     Raises:
         RecordingError: a required topic is missing.
@@ -213,11 +219,14 @@ def base_signals(
     else:
         twists = recording.twists(topic)
         command_times = twists.stamp, twists.received
-        commanded = robot.driver.mecanum() if role == "driver_cmd_vel" else base  # the geometry behind the twist
-        wheel_speeds = twists.twist @ commanded.inverse_matrix.T
+        own = (sent_with or base) if role == "cmd_vel" else robot.driver.mecanum()  # the geometry behind the twist
+        wheel_speeds = twists.twist @ own.inverse_matrix.T
     times = on_one_clock(command_times, (states.stamp, states.received), (topic, states.topic))
     motion_time = times.motion
     command, driver = wheel_speeds @ base.forward_matrix.T, robot.driver
+    if role == "cmd_vel" and sent_with is not None:
+        gains = np.diag(base.forward_matrix @ sent_with.inverse_matrix)
+        command = command / np.where(gains > 0.0, gains, 1.0)  # 0 of an axis that the base lacks
     signs = driver.position_sign, driver.velocity_sign
     angles, source = wheel_angles(recording, states, motion_time, signs, base.steered)
     if source == states.topic and times.stamped:
@@ -228,7 +237,7 @@ def base_signals(
         if role == "wheel_commands":
             orders = np.column_stack([commands.velocity[:, 0], commands.position[:, 1]])
         else:
-            orders = joint_orders(wheel_speeds)
+            orders = joint_orders(wheel_speeds, robot.base.limits.steering)
         command, measured = base.of_joints(orders), base.of_joints(_unwrapped(angles))
     return MotionSignals(
         channels=("x", "y", "yaw"),

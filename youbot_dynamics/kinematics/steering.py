@@ -56,11 +56,14 @@ def joint_commands(rolling_speeds: ArrayLike, angle: float | None) -> tuple[Vect
     return np.array([0.0, nan if angle is None else angle]), np.array([speed, 0.0])
 
 
-def joint_orders(rolling_speeds: ArrayLike) -> Vector:
-    """Speeds [rad/s] and steering angles [rad], (m, 2), of a wheel that is told speeds (m, 2) along and across."""
+def joint_orders(rolling_speeds: ArrayLike, limit: float) -> Vector:
+    """Speeds [rad/s] and steering angles [rad], (m, 2), of a wheel that is told speeds (m, 2) along and across.
+
+    The steering turns up to the `limit` [rad] to either side: up to a quarter turn, only one angle fits each speed.
+    """
     orders, angle = [], 0.0
     for wished in np.asarray(rolling_speeds, dtype=float):
-        speed, angle = steered(wished, angle, pi) if np.all(np.isfinite(wished)) else (nan, angle)
+        speed, angle = steered(wished, angle, limit) if np.all(np.isfinite(wished)) else (nan, angle)
         orders.append((speed, angle))
     return np.array(orders).reshape(-1, 2)
 

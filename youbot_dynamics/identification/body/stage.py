@@ -63,7 +63,7 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
     chosen, wheels = opened.options.topics, _has_wheels(opened, robot)
     mounted = None
     if wheels:
-        signals = base_signals(opened.bag(), robot, chosen)
+        signals = base_signals(opened.bag(), robot, chosen, sent_with=opened.options.sent_with)
         time = signals.measured_time
         stride = max(1, round(_WHEEL_PERIOD / usual_step(time))) if len(time) > 1 else 1
         used = np.flatnonzero(time <= np.min(signals.command_time, initial=np.inf) + EXCERPT)[::stride]

@@ -1,5 +1,6 @@
 """Geometry of the base from wheel angles and measured poses, or a tape: radii, size, lateral factor, roller phases."""
 
+from youbot_dynamics.identification.calibration._drift import Drift
 from youbot_dynamics.identification.calibration._fit import Calibration, calibrate
 from youbot_dynamics.identification.calibration._held import Held, held
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
@@ -12,7 +13,7 @@ from youbot_dynamics.identification.calibration._tape import (
     tape_program,
 )
 from youbot_dynamics.identification.calibration._tape_reading import read_distance, read_turn
-from youbot_dynamics.identification.calibration._whole_way import Drift, WholeWay, calibrate_whole_way, expected_drift
+from youbot_dynamics.identification.calibration._whole_way import WholeWay, calibrate_whole_way, expected_drift
 
 __all__ = [
     "Calibration",

@@ -14,27 +14,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import least_squares
-from scipy.special import chdtri, fdtri
 
 from youbot_dynamics.arrays import Vector, array, read_only
 from youbot_dynamics.errors import IdentificationError, InputError
+from youbot_dynamics.identification.calibration._drift import Drift
 from youbot_dynamics.identification.calibration._fit import LATERAL_FACTOR, LEVER, RADIUS, RADIUS_ERROR
 from youbot_dynamics.identification.calibration._model import Guess, lever, odometry
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._start import first_yaw
-from youbot_dynamics.identification.calibration._weights import UNEQUAL
+from youbot_dynamics.identification.calibration._weights import UNEQUAL, PoseNoise
 from youbot_dynamics.identification.least_squares import (
-    CONFIDENCE,
-    NORMAL,
     ByName,
     Estimate,
     Kind,
-    Reason,
     Unknown,
     judge,
     student,
@@ -49,13 +46,6 @@ _ROUNDED = 1e-6  # [s] error of times; without it, poses at the edge of a step w
 _SPANS = 5.0, 10.0, 20.0, 40.0, math.inf  # [s] over which errors are measured
 _LEAST_OF_A_SPAN = 0.1  # [m] way of the wheels
 _OUTLIER = 25.0  # times the median variance [1]: jumps of the tracker
-_USEFUL_GROWTH = 1.0  # largest useful half-width of the growth of errors, as its share: of five drives
-# A tenth of the least growth of five real robots, the four of the benchmark OptiOdom and one of PoliMi
-_LEAST_GROWTH = 0.0003, 0.0015  # [m/sqrt(m), rad/sqrt(m)]
-_NO_SLIP = Reason(
-    Kind.NOT_OF_THE_ROBOT, "odometry drifts ten times less than on any real floor: a simulation without slip?"
-)
-_BY_YAW = Reason(Kind.CONFUSED, "errors of the yaw explain those of the position")
 _FEWEST_DRIVES = 4  # fewer are cut into parts
 _PARTS = 6  # at least, where drives are cut
 _FEWEST_POSES = 8  # compared in a drive
@@ -64,6 +54,7 @@ _LEAST_WAY = 0.5  # [m] way of the wheels in a drive
 _POINTS, _ALIKE = 50, 0.15
 _LEAST_TURN = 1.0  # [rad] by which the turns of smaller ones are compared, as `_LEAST_WAY` for the size
 _ROUNDS = 4  # of weights
+_OF_NOISE = 6.0  # [s] over which the noise of the poses is measured
 _FIRST_SCALES = 0.02, 0.1  # [m, rad]
 _USEFUL, _EQUAL = 0.05, 0.005  # largest useful half-width of a size, as its share; of a radius error
 _PLACE, _ANGLE = 0.025, 0.02  # [m, rad] useful half-width of the place of the tracked body
@@ -72,57 +63,9 @@ _LIKELY = 0.2  # standard deviation of sizes over the configured ones, in logari
 # by robots of the benchmark OptiOdom, differ by up to 0.7 % on tyres and 1.4 % on rollers.
 _ON_TYRES, _ON_ROLLERS = 0.004, 0.007
 _OF_BODY = 0.001, 0.001, 0.004  # [m, m, rad] the same, of the place of the tracked body
+_CLOCK, _OFFSET = 0.3, 0.05  # [s] standard deviation of a clock from the first guess; useful half-width of it
 _KEPT = 1e-6  # standard deviation of what stays as configured
 _NEAR = 0.3, 0.3, 0.5  # [m, m, rad] standard deviation of the place of the body, and of its yaw from the first guess
-
-
-class Drift(NamedTuple):
-    """What odometry does over a drive; turns on the spot are way of the wheels too."""
-
-    position: float  # root mean square error at the end of a drive, over its way [1]
-    yaw: float  # the same [rad/m]
-    drives: int  # on different paths, by which it is known
-    kinds: float  # standard deviation between kinds of motion of what a size seems to be [1]
-    # Of each axis, per square root of the way, besides what the yaw makes of it [m/sqrt(m)]; 0 if that is all
-    position_growth: float
-    yaw_growth: float  # the same of the yaw [rad/sqrt(m)]
-
-    def estimates(self) -> tuple[Estimate, Estimate]:
-        """Growth of position and yaw, as `BaseDrift` has it, with the 95 % intervals of standard deviations of drives.
-
-        Both are refused where the yaw grows as on no real floor, and that of the position where the yaw explains it.
-        That the growth of the yaw is the largest of several lengths is not in its interval.
-        """
-        outside = 0.5 * (1.0 - CONFIDENCE)
-        low, high = np.sqrt(self.drives / chdtri(self.drives, [outside, 1.0 - outside])).tolist()
-        units = ("position", "m/sqrt(m)", self.position_growth), ("yaw", "rad/sqrt(m)", self.yaw_growth)
-        position, yaw = (
-            judge(
-                Unknown(name, unit, share=_USEFUL_GROWTH),
-                value,
-                value / math.sqrt(2.0 * self.drives),
-                0.5 * (high - low) * value,
-                interval=(low * value, high * value),
-            )
-            for name, unit, value in units
-        )
-        if yaw.value < _LEAST_GROWTH[1]:
-            return position.refused(_NO_SLIP), yaw.refused(_NO_SLIP)
-        return position if position.value >= _LEAST_GROWTH[0] else position.refused(_BY_YAW), yaw
-
-    def within(self, way: float, turn: float) -> tuple[float, float]:
-        """Errors [m, rad] at the end that 95 % of drives do not exceed, also of another kind of motion.
-
-        It is for drives about as long as those by which it is known: slip grows slower than the way.
-
-        Args:
-            way: of the wheels, with turns [m].
-            turn: of the base, left and right added up [rad].
-        """
-        more = way * math.sqrt(1.0 + 1.0 / self.drives)
-        plane = math.sqrt(fdtri(2, 2 * (self.drives - 1), CONFIDENCE))
-        position, yaw = self.position * more * plane, self.yaw * more * student(self.drives - 1)
-        return math.hypot(position, NORMAL * self.kinds * way), math.hypot(yaw, NORMAL * self.kinds * turn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +75,9 @@ class WholeWay(ByName):
     estimates: tuple[Estimate, ...]
     wheels: MecanumBase  # with the fitted values
     sensor: Vector  # (3,) pose of the tracked body on the base [m, m, rad]
+    offsets: Vector  # (r,) pose stamp minus wheel stamp of the same moment in each recording [s]
     drift: Drift
+    noise: PoseNoise  # of the poses
 
 
 class _Geometry(NamedTuple):
@@ -159,8 +104,13 @@ class _Drive:
     """One drive, at the poses that are compared."""
 
     signals: CalibrationSignals
+    recording: int  # its number
     times: Vector  # (m,) of the wheels' clock [s]
     poses: Vector  # (m, 3) measured
+
+    def later(self, offsets: Vector) -> _Drive:
+        """The drive with stamps of its poses that are later than those of the wheels by offsets (r,) [s] more."""
+        return replace(self, times=self.times - offsets[self.recording])
 
     def errors(self, wheels: MecanumBase, sensor: Vector, scales: Vector) -> Vector:
         """Errors (m, 3) [m, m, rad] of odometry from its best start, for standard deviations (2,) [m, rad]."""
@@ -179,7 +129,7 @@ class _Drive:
     def parts(self, count: int) -> list[_Drive]:
         """The drive in parts of about the same length."""
         cut = (np.array_split(column, count) for column in (self.times, self.poses))
-        return [_Drive(self.signals, times, poses) for times, poses in zip(*cut, strict=True)]
+        return [replace(self, times=times, poses=poses) for times, poses in zip(*cut, strict=True)]
 
     def path(self) -> Vector:
         """Poses (k, 3) at equal steps of its time, from the first one on."""
@@ -219,7 +169,11 @@ class _Drive:
 
 
 def calibrate_whole_way(
-    recordings: Sequence[CalibrationSignals], wheels: MecanumBase, offsets: Sequence[float] | Vector = ()
+    recordings: Sequence[CalibrationSignals],
+    wheels: MecanumBase,
+    offsets: Sequence[float] | Vector = (),
+    *,
+    clocks: bool = False,
 ) -> WholeWay:
     """Calibrate mecanum, omni, fixed or steered wheels over whole drives.
 
@@ -228,6 +182,7 @@ def calibrate_whole_way(
             its `rolled`. Fewer than four with motion are cut into six parts or more.
         wheels: configured geometry; a size may be wrong by half.
         offsets: (r,) pose stamp minus wheel stamp of the same moment in each recording [s]; 0 if not given.
+        clocks: whether these are unknown too, and a first guess.
 
     Returns:
         Values with intervals that hold between drives, and the drift to expect on others. Sizes of the base that the
@@ -241,16 +196,21 @@ def calibrate_whole_way(
     geometry = _geometry(wheels)
     drives = _drives(recordings, offsets, wheels, geometry.reach)
     guess = np.array([0.0, 0.0, first_yaw(recordings, wheels, offsets)])
-    paths = _paths(drives)
+    paths, p = _paths(drives), geometry.beliefs.shape[1]
+    guess = np.append(guess, offsets if clocks else [])
     fitted = _fit(drives, paths, geometry, guess, ())
-    estimates = _judged(geometry, fitted, guess)
+    numbers = [signals.recording for signals in recordings] if clocks else []
+    estimates = _judged(geometry, fitted, guess, numbers)
     refused = {estimate.name for estimate in estimates if not estimate.identified}
     if kept := [column for name, column in geometry.columns.items() if name in refused]:
         fitted = _fit(drives, paths, geometry, guess, kept)
-    found, sensor = geometry.changed(fitted.values[:-3]), guess + fitted.values[-3:]
-    without = [(geometry.changed(values[:-3]), guess + values[-3:]) for values in fitted.without]
+    found, body = geometry.changed(fitted.values[:p]), guess + fitted.values[p:]
+    without = [(geometry.changed(values[:p]), guess[:3] + values[p : p + 3]) for values in fitted.without]
+    if clocks:
+        drives, offsets = [drive.later(fitted.values[p + 3 :]) for drive in drives], body[3:].tolist()
     drift = _drift(drives, paths, [without[path] for path in paths], geometry)
-    return WholeWay(estimates, found, read_only(sensor.copy()), drift)
+    noise = _noise(drives, found, body[:3])
+    return WholeWay(estimates, found, read_only(body[:3].copy()), read_only(np.array(offsets)), drift, noise)
 
 
 def expected_drift(
@@ -321,6 +281,17 @@ def _mean(squares: Vector) -> float:
     return float(np.mean(np.minimum(squares, _OUTLIER * np.median(squares))))
 
 
+def _noise(drives: Sequence[_Drive], wheels: MecanumBase, sensor: Vector) -> PoseNoise:
+    """How far poses lie from odometry over some seconds, from its best start in them."""
+    parts = [part for drive in drives for part in drive.parts(max(1, round(np.ptp(drive.times) / _OF_NOISE)))]
+    parts = [part for part in parts if len(part.times) > 1]
+    scales = np.array(_FIRST_SCALES)
+    errors = np.vstack([part.errors(wheels, sensor, scales) for part in parts])
+    position, yaw = math.sqrt(float(np.mean(errors[:, :2] ** 2))), math.sqrt(float(np.mean(errors[:, 2] ** 2)))
+    moved = np.vstack([part.poses[:, :2] - np.mean(part.poses[:, :2], axis=0) for part in parts])
+    return PoseNoise(position, yaw, 0.0, 0.0, math.sqrt(float(np.mean(np.sum(moved**2, axis=1)))))
+
+
 def _geometry(wheels: MecanumBase) -> _Geometry:
     """Unknowns of these wheels."""
     return _of_tricycle(wheels) if wheels.steered else _of_base(wheels)
@@ -334,8 +305,8 @@ def _drives(
     Raises:
         IdentificationError: too few.
     """
-    pairs = zip(recordings, offsets, strict=True)
-    drives = [drive for signals, offset in pairs for drive in _known(signals, offset) if drive.moves(wheels, reach)]
+    pairs = enumerate(zip(recordings, offsets, strict=True))
+    drives = [drive for k, pair in pairs for drive in _known(k, *pair) if drive.moves(wheels, reach)]
     if 0 < len(drives) < _FEWEST_DRIVES:
         parts = math.ceil(_PARTS / len(drives))
         cut = [part for drive in drives for part in drive.parts(parts)]
@@ -353,7 +324,7 @@ def _drives(
     return drives
 
 
-def _known(signals: CalibrationSignals, offset: float) -> list[_Drive]:
+def _known(recording: int, signals: CalibrationSignals, offset: float) -> list[_Drive]:
     """Drives of a recording, cut where the motion of the wheels is unknown, at the poses that are compared."""
     stamps, times = signals.wheel_time, signals.pose_time - offset
     if len(stamps) < 2:
@@ -365,7 +336,7 @@ def _known(signals: CalibrationSignals, offset: float) -> list[_Drive]:
     for piece in np.unique(pieces[before[inside]]):
         known = np.flatnonzero(inside & (pieces[before] == piece))
         rows = known[np.flatnonzero(np.diff(np.floor((times[known] + _ROUNDED) / _STEP), prepend=-np.inf))]
-        drives.append(_Drive(signals, times[rows], signals.poses[rows]))
+        drives.append(_Drive(signals, recording, times[rows], signals.poses[rows]))
     return drives
 
 
@@ -382,11 +353,11 @@ def _paths(drives: Sequence[_Drive]) -> list[int]:
 
 
 class _Fitted(NamedTuple):
-    """Fitted changes of the geometry and of the pose of the body."""
+    """Fitted changes of the geometry, of the pose of the body and of r clocks or none."""
 
-    values: Vector  # (p + 3,)
+    values: Vector  # (p + 3 + r,)
     without: list[Vector]  # the same without the drives of each path
-    believed: Vector  # (p + 3, k) changes by one standard deviation of each belief
+    believed: Vector  # (p + 3 + r, k) changes by one standard deviation of each belief
 
 
 def _fit(
@@ -394,27 +365,31 @@ def _fit(
 ) -> _Fitted:
     """Fit all drives with equal weight, and each time without those of one of the numbered paths.
 
-    `guess` (3,) is of the body's pose; changes in the columns `kept` stay 0.
+    `guess` (3 + r,) is of the body's pose and the clocks; changes in the columns `kept` stay 0.
     """
-    p = geometry.beliefs.shape[1]
-    beliefs = np.zeros((len(geometry.beliefs) + 3, p + 3))
-    beliefs[:-3, :p], beliefs[-3:, p:] = geometry.beliefs, np.diag(1.0 / np.array(_NEAR))
-    beliefs = np.vstack([beliefs, np.eye(p + 3)[list(kept)] / _KEPT])
-    scales, values = np.array(_FIRST_SCALES), np.zeros(p + 3)
+    (k, p), near = geometry.beliefs.shape, np.append(_NEAR, np.full(len(guess) - 3, _CLOCK))
+    count = p + len(guess)
+    beliefs = np.zeros((k + len(guess), count))
+    beliefs[:k, :p], beliefs[k:, p:] = geometry.beliefs, np.diag(1.0 / near)
+    beliefs = np.vstack([beliefs, np.eye(count)[list(kept)] / _KEPT])
+    scales, values = np.array(_FIRST_SCALES), np.zeros(count)
+    steps = np.append(np.full(p, 0.01), np.full(len(guess), 0.02))
+
+    def errors(values: Vector) -> list[Vector]:
+        found, body = geometry.changed(values[:p]), guess[:3] + values[p : p + 3]
+        moved = [drive.later(values[p + 3 :]) for drive in drives] if len(guess) > 3 else drives
+        return [drive.errors(found, body, scales) for drive in moved]
 
     def weighted(values: Vector) -> Vector:
-        found = geometry.changed(values[:p])
-        tables = [drive.errors(found, guess + values[p:], scales) / scales[[0, 0, 1]] for drive in drives]
+        tables = [table / scales[[0, 0, 1]] for table in errors(values)]
         return np.concatenate([*((table / math.sqrt(len(table))).ravel() for table in tables), beliefs @ values])
 
     for _ in range(_ROUNDS):
-        solved = least_squares(weighted, values, x_scale=np.append(np.full(p, 0.01), (0.02, 0.02, 0.02)))
-        values = solved.x
-        found = geometry.changed(values[:p])
-        squares = [np.mean(drive.errors(found, guess + values[p:], scales) ** 2, axis=0) for drive in drives]
+        values = least_squares(weighted, values, x_scale=steps).x
+        squares = [np.mean(table**2, axis=0) for table in errors(values)]
         x, y, yaw = np.sqrt(np.mean(squares, axis=0))
         scales = np.maximum([math.hypot(x, y) / math.sqrt(2.0), yaw], 1e-6)
-    solved = least_squares(weighted, values, x_scale=np.append(np.full(p, 0.01), (0.02, 0.02, 0.02)))
+    solved = least_squares(weighted, values, x_scale=steps)
     of_row = np.repeat([*paths, -1], [*(3 * len(drive.times) for drive in drives), len(beliefs)])
     normal = solved.jac.T @ solved.jac
     without = []
@@ -424,11 +399,15 @@ def _fit(
     return _Fitted(solved.x, without, np.linalg.solve(normal, beliefs.T))
 
 
-def _judged(geometry: _Geometry, fitted: _Fitted, guess: Vector) -> tuple[Estimate, ...]:
-    """Values with intervals: by what the drives, and other kinds of motion, say differently, and what is believed."""
+def _judged(geometry: _Geometry, fitted: _Fitted, guess: Vector, clocks: Sequence[int]) -> tuple[Estimate, ...]:
+    """Values with intervals: by what the drives, and other kinds of motion, say differently, and what is believed.
+
+    `clocks` are the numbers of the recordings whose clocks are unknown.
+    """
+    p = geometry.beliefs.shape[1]
 
     def reported(values: Vector) -> Vector:
-        return np.append(geometry.values(geometry.changed(values[:-3])), guess + values[-3:])
+        return np.append(geometry.values(geometry.changed(values[:p])), guess + values[p:])
 
     values, count = reported(fitted.values), len(fitted.without)
     replicates = np.array([reported(left) for left in fitted.without])
@@ -436,9 +415,10 @@ def _judged(geometry: _Geometry, fitted: _Fitted, guess: Vector) -> tuple[Estima
     steps = [reported(fitted.values + change) - reported(fitted.values) for change in fitted.believed.T]
     kinds = [
         geometry.kinds * abs(value) if unknown.share == _USEFUL else 0.0
-        for unknown, value in zip(geometry.unknowns, values[:-3].tolist(), strict=True)
-    ] + [*_OF_BODY]
-    unknowns = *geometry.unknowns, *_PLACES
+        for unknown, value in zip(geometry.unknowns, values.tolist(), strict=False)
+    ] + [*_OF_BODY, *[0.0] * len(clocks)]
+    names = ["time_offset"] if len(clocks) == 1 else [f"time_offset_{number}" for number in clocks]
+    unknowns = *geometry.unknowns, *_PLACES, *(Unknown(name, "s", resolution=_OFFSET, share=0.0) for name in names)
     errors = np.linalg.norm([between, kinds, *steps], axis=0)
     multiple = student(count - 1)
     return tuple(

@@ -8,6 +8,7 @@ import numpy as np
 
 from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.errors import IdentificationError
+from youbot_dynamics.identification.calibration._drift import Drift
 from youbot_dynamics.identification.calibration._findings import FINDINGS, geometry_findings
 from youbot_dynamics.identification.calibration._fit import LEVER, RADIUS, Calibration
 from youbot_dynamics.identification.calibration._model import odometry_errors
@@ -15,7 +16,7 @@ from youbot_dynamics.identification.calibration._poses import CalibrationSignals
 from youbot_dynamics.identification.calibration._rollers import RollerPhaseFit, calibrate_with_rollers
 from youbot_dynamics.identification.calibration._start import first_guess
 from youbot_dynamics.identification.calibration._weights import PoseNoise
-from youbot_dynamics.identification.calibration._whole_way import WHEELBASE, Drift, calibrate_whole_way, expected_drift
+from youbot_dynamics.identification.calibration._whole_way import WHEELBASE, calibrate_whole_way, expected_drift
 from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
 from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
 from youbot_dynamics.identification.reading import Opened
@@ -80,9 +81,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     samples = sum(len(signals.poses) for signals in used)
     findings = geometry_findings(fitted.calibration, geometry, samples)
     if drift is not None:
-        noise, growths = fitted.calibration.noise, drift.estimates()
-        if noise is not None and noise.coarse:
-            growths = growths[0].refused(_NOISY), growths[1].refused(_NOISY)
+        growths = _growths(drift, fitted.calibration.noise)
         findings += [Finding(FINDINGS.row(growth.name), growth, samples) for growth in growths]
     if own:
         findings = [finding.refused(_OWN_POSES) for finding in findings]
@@ -108,19 +107,25 @@ def _of_steered_wheel(used: Sequence[CalibrationSignals], base: MecanumBase, not
     Raises:
         IdentificationError: too few drives with motion in which the poses are known.
     """
-    offsets = first_guess(used, base).offsets
-    fitted = calibrate_whole_way(used, base, offsets)
+    fitted = calibrate_whole_way(used, base, first_guess(used, base).offsets, clocks=True)
     estimates, products = fitted.estimates, {}
-    before, after = (_rms_errors(used, one, fitted.sensor, offsets) for one in (base, fitted.wheels))
+    notes += _noise_note(fitted.noise)
+    before, after = (_rms_errors(used, one, fitted.sensor, fitted.offsets) for one in (base, fitted.wheels))
     if rms(before[:2]) < _OWN:
         estimates = tuple(estimate.refused(_OWN_POSES) for estimate in estimates)
     elif fitted[RADIUS].identified and fitted[WHEELBASE].identified:
         notes += [_comparison(before, after), *_drift_note(fitted.drift)]
-        estimates += fitted.drift.estimates()
+        estimates += _growths(fitted.drift, fitted.noise)
         products = {TWIST_ERROR: after / _SPAN} if np.all(np.isfinite(after)) else {}
     samples = sum(len(signals.poses) for signals in used)
     findings = tuple(Finding(FINDINGS.row(estimate.name), estimate, samples) for estimate in estimates)
     return StageResult(STAGE, findings, notes=tuple(notes), products=products)
+
+
+def _growths(drift: Drift, noise: PoseNoise | None) -> tuple[Estimate, Estimate]:
+    """Growth of the errors of odometry; poses that scatter more than it drifts do not show it."""
+    position, yaw = drift.estimates()
+    return (position.refused(_NOISY), yaw.refused(_NOISY)) if noise is not None and noise.coarse else (position, yaw)
 
 
 def _rms_errors(

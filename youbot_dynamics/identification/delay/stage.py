@@ -67,10 +67,11 @@ def extract(opened: Opened, robot: Robot) -> _DelayPart:
     """
     channel_log = opened.log is not None and not opened.log.shows(robot.driver.wheel_joints)
     steered = not channel_log and robot.base.geometry.wheelbase > 0.0
+    options = opened.options
     if opened.log is not None and channel_log:
         signals = text_signals(opened.log)
     else:
-        signals = base_signals(opened.bag(), robot, opened.options.topics, of_joints=True)
+        signals = base_signals(opened.bag(), robot, options.topics, of_joints=True, sent_with=options.sent_with)
     parts = [_piece_estimates(part, "fopdt") for part in (_of_joints(signals) if steered else (signals,))]
     fits: tuple[FitCurve, ...] = ()
     if opened.number < DRAWN:

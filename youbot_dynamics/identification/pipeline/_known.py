@@ -91,4 +91,7 @@ def _or_later(finding: Finding, rows: dict[str, float]) -> Finding:
         return finding
     low, high = finding.estimate.interval
     unknown = Unknown(finding.estimate.name, finding.estimate.unit)
-    return replace(finding, estimate=reaching(finding.estimate, unknown, (low, high + late), _BETWEEN_ROWS))
+    # Its width counts against the middle of what is possible: the value itself is the least.
+    middle = replace(finding.estimate, value=finding.estimate.value + 0.5 * late)
+    wider = reaching(middle, unknown, (low, high + late), _BETWEEN_ROWS)
+    return replace(finding, estimate=replace(wider, value=finding.estimate.value))

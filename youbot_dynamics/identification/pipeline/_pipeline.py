@@ -109,6 +109,8 @@ def identify(
         raise RecordingError("recordings", got="none", expected="one or more")
     logs = [columns_of(file, options.columns, options.rate, robot) for file in files]
     robot = robot_of(logs, robot)
+    if robot.has_base and options.sent_with is None:  # later stages know what earlier ones found, the driver did not
+        options = replace(options, sent_with=robot.base.geometry.mecanum())
     requested = _requested(only, robot, logs, str(files[0]) if len(files) == 1 else "the recordings")
     here = worker if isinstance(worker, HereWorker) else HereWorker()
     work = worker or here
@@ -421,7 +423,7 @@ def _paths(
             if opened.log is not None:
                 continue
             recording = opened.bag()
-            signals = base_signals(recording, robot, options.topics)
+            signals = base_signals(recording, robot, options.topics, sent_with=options.sent_with)
             path = comparison.recorded_path(recording, signals, options.topics)
         except FAILURES as problem:
             if signals is not None or number not in told:

@@ -15,6 +15,7 @@ from youbot_dynamics.arrays import Vector, burst_length
 from youbot_dynamics.errors import ParameterError, RecordingError, did_you_mean, listed
 from youbot_dynamics.identification.reading._logs import columns_of, read_log
 from youbot_dynamics.identification.reading._whose import unnamed
+from youbot_dynamics.kinematics.mecanum import MecanumBase
 from youbot_dynamics.recording.bag import POSE_TYPES, LogRecording, Recording
 from youbot_dynamics.recording.message_types import (
     DYNAMIC_JOINT_STATE,
@@ -47,10 +48,7 @@ _RATIOS = (
 
 
 def angles_beyond(position: ArrayLike, lower: Sequence[float], upper: Sequence[float]) -> float:
-    """Largest excess of angles (s, n) [rad] over the limits [n] of their joints; 0 within `_SLACK` of them.
-
-    Values that are not finite are ignored.
-    """
+    """Largest excess of finite angles (s, n) [rad] over the limits [n] of their joints; 0 within `_SLACK` of them."""
     angles = np.asarray(position, dtype=float)
     beyond = np.maximum(np.asarray(lower) - angles, angles - np.asarray(upper))
     farthest = float(np.max(beyond[np.isfinite(beyond)], initial=0.0))
@@ -352,12 +350,12 @@ class Options:
 
     Args:
         topics: role -> topic, such as {"wheel_states": "/joint_states"}; roles that are not given are found.
-        columns: description of the columns of text logs (docs/identification/text_logs.md); "" to find them by their
-            headers.
+        columns: description of the columns of text logs (docs/identification/text_logs.md); "" to read their headers.
         pose_topic: topic with the pose of the base, "" to find it.
-        motors_off: (begin, end) of spans in which the base coasted, in seconds after the first wheel state of each
-            recording. A bag does not record the service calls that switch motors off.
+        motors_off: (begin, end) of spans in which the base coasted [s], after the first wheel state of each recording.
+            A bag does not record the service calls that switch motors off.
         rate: lines a second [Hz] of text logs without a column with the time; 0 for those with it.
+        sent_with: geometry by which `cmd_vel` became wheel speeds; None for that of the robot, as it is configured.
 
     Example:
         >>> yd.Options(pose_topic="/camera/pose").columns
@@ -369,6 +367,7 @@ class Options:
     pose_topic: str = ""
     motors_off: tuple[tuple[float, float], ...] = ()
     rate: float = 0.0
+    sent_with: MecanumBase | None = None
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def extract(opened: Opened, robot: Robot) -> _ResponsePart:
     if opened.recording is None:
         raise IdentificationError(f"response of {opened.path}", got="a text log", expected="a bag with wheel states")
     robot.base.geometry.mecanum().refuse_steered("response of the base")
-    signals = base_signals(opened.bag(), robot, opened.options.topics)
+    signals = base_signals(opened.bag(), robot, opened.options.topics, sent_with=opened.options.sent_with)
     sent, twists = signals.command_time, signals.command
     # From rest, because the model has no earlier state.
     begin = float(sent[0]) if len(sent) else 0.0
