@@ -121,7 +121,8 @@ class Poses(NamedTuple):
     def path(self, guess: Guess, smooth: bool = False) -> Vector:
         """Poses (m, 3) [m, m, rad] of the tracked body by the wheels; `smooth` takes angles as of `_smoothed`."""
         signals = _smoothed(self.part.signals) if smooth else self.part.signals
-        return self.mean(tracked(signals, guess.base, self.times(guess), guess.sensor, guess.smoothing))
+        times = self.times(guess)
+        return self.mean(tracked(signals, guess.base, times, guess.sensor, guess.smoothing, guess.of_past))
 
 
 def _means(values: Vector, starts: Indices) -> Vector:
@@ -213,6 +214,11 @@ def innovations(along: Track, paths: Sequence[Vector], noise: Noise) -> tuple[Ve
     """
     shown, weights, _ = _with_noise(along, np.array([_steps(path) for path in paths]), noise)
     return shown, weights
+
+
+def unlikeliness(pairs: Sequence[tuple[Poses, Track]], guess: Guess, noise: Noise) -> float:
+    """Minus the logarithm of the likelihood of the poses of all recordings."""
+    return sum(_with_noise(along, _steps(poses.path(guess))[None], noise)[2] for poses, along in pairs)
 
 
 def _with_noise(along: Track, moved: Vector, noise: Noise) -> tuple[Vector, Vector, float]:

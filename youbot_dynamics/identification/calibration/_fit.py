@@ -335,7 +335,8 @@ def _estimate(reported: _Reported, reason: Reason | None, solved: Solved | None)
     if np.any(np.isnan(covariance)):
         linear = next(fitted for fitted in linear_fit.estimates if fitted.name in names[used] and not fitted.identified)
         return undetermined(unknown, linear.reason)
-    error = math.hypot(linear_fit.error_of(reported.slope), float(reported.slope @ solved.unmodelled))
+    by_filter = reported.slope @ solved.unmodelled, reported.slope @ solved.other
+    error = math.hypot(linear_fit.error_of(reported.slope), *map(float, by_filter))
     if not math.isfinite(error):
         return undetermined(unknown, ALIKE)
     multiple, hint = linear_fit.half_width(1.0), ""

@@ -3,7 +3,8 @@
 A tracked body at S = (x, y, yaw) on the robot moves, while the wheels turn by dq, from pose to pose as
     Z(t) = G o (P + c P'')(t),   P(t) = O(t - offset) o S,   O' = O o exp(A^+ diag(R) dq),
 with A the rolling constraints of `MecanumBase`, integrated exactly on SE(2). c is half the variance of the times over
-which the tracker averages; it is 0 without a filter, and negative for a filter that estimates speeds too.
+which the tracker averages; it is 0 without a filter, and negative for a filter that estimates speeds too. A low-pass
+averages over the past alone, with a density that falls exponentially: its mean age is a part of the offset.
 What the slip (1 - A A^+) diag(R) q of the wheels against each other tells is in `_slip`.
 
 Source: systems 29-31, 34.
@@ -11,6 +12,7 @@ Source: systems 29-31, 34.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +24,8 @@ from youbot_dynamics.kinematics.mecanum import MecanumBase
 
 _BASE = np.zeros(3)  # pose of the base relative to itself
 AROUND = 0.16  # [s] from a pose to the farthest ones that give its acceleration
+# Ages and weights of an average over the past, with the density exp(-age) of mean and variance 1
+_AGES, _SHARES = np.polynomial.laguerre.laggauss(5)
 STEP = 1e-6  # step of the numerical slopes, in logarithms, m, rad, s
 
 
@@ -33,6 +37,7 @@ class Guess:
     sensor: Vector  # (3,) pose of the tracked body on the robot [m, m, rad]
     offsets: Vector  # (r,) pose stamp minus wheel stamp of the same moment, per recording [s]
     smoothing: float = 0.0  # c of the tracker [s2]
+    of_past: bool = False  # whether it averages over the past, exponentially, else over the times around each
 
     def moved(self, change: Vector) -> Guess:
         """The guess with its values changed by (p,), p = n + 6 + r.
@@ -48,7 +53,14 @@ class Guess:
             lateral_factor=factor,
         )
         sensor, offsets = self.sensor + change[n + 2 : n + 5], self.offsets + change[n + 5 : -1]
-        return Guess(base, sensor, offsets, self.smoothing + float(change[-1]))
+        return Guess(base, sensor, offsets, self.smoothing + float(change[-1]), self.of_past)
+
+    def change_to(self, other: Guess) -> Vector:
+        """Change (p,) that makes `moved` lead to another guess."""
+        radii, levers = np.log(other.base.radii / self.base.radii), lever(other.base) / lever(self.base)
+        factors = other.base.lateral_factor / self.base.lateral_factor
+        places = other.sensor - self.sensor, other.offsets - self.offsets, [other.smoothing - self.smoothing]
+        return np.concatenate([radii, np.log([levers, factors]), *places])
 
 
 def lever(base: MecanumBase, lateral_factor: float | None = None) -> float:
@@ -125,12 +137,27 @@ def odometry(signals: CalibrationSignals, base: MecanumBase, times: Vector, sens
     return path
 
 
-def tracked(signals: CalibrationSignals, base: MecanumBase, times: Vector, sensor: Vector, smoothing: float) -> Vector:
+def tracked(
+    signals: CalibrationSignals,
+    base: MecanumBase,
+    times: Vector,
+    sensor: Vector,
+    smoothing: float,
+    of_past: bool = False,
+) -> Vector:
     """Poses (m, 3) as `odometry`, with `smoothing` [s2] times their second derivative: as a tracker shows them.
 
     The derivative is without the pose itself: the error of a coarse encoder, in it and in the residual, would look like
-    smoothing.
+    smoothing. Where the average is `of_past`, poses of the past have exponential weights of that variance about their
+    mean age, by the five nodes of Gauss and Laguerre.
+
+    Straight lines between readings of the wheels every h seconds are averages too, and h^2 / 12 of it is theirs.
     """
+    smoothing -= usual_step(signals.wheel_time, 0.0) ** 2 / 12.0
+    if of_past and smoothing > 0.0:
+        shifts = math.sqrt(2.0 * smoothing) * (1.0 - _AGES)
+        poses = odometry(signals, base, np.add.outer(shifts, times).ravel(), sensor)
+        return np.asarray(np.tensordot(_SHARES, poses.reshape(len(shifts), -1, 3), 1))
     shifts = AROUND * np.array([0.0, -1.0, -0.5, 0.5, 1.0])
     poses = odometry(signals, base, np.add.outer(shifts, times).ravel(), sensor)
     path, first, before, after, last = np.split(poses, len(shifts))
@@ -169,7 +196,7 @@ def residuals(windows: Windows, guess: Guess, offset: float, weights: Vector, sc
     """
     measured = windows.signals.poses[windows.rows]
     times = windows.signals.pose_time[windows.rows] - offset
-    predicted = tracked(windows.signals, guess.base, times, guess.sensor, guess.smoothing)
+    predicted = tracked(windows.signals, guess.base, times, guess.sensor, guess.smoothing, guess.of_past)
     share = weights / np.maximum(windows.spread(windows.sums(weights)), 1e-300)
     pose_share, slip_share = share[:, :1], share[:, 1:]
 

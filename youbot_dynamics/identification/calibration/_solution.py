@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from youbot_dynamics.identification.calibration._filter import (
     innovations,
     track,
     trusted,
+    unlikeliness,
 )
 from youbot_dynamics.identification.calibration._model import STEP, Guess, Windows, residuals
 from youbot_dynamics.identification.calibration._slip import Slip, SlipErrors, slip_errors, slip_of
@@ -41,6 +42,7 @@ _CURVED = 0.5  # change up to which the slopes of the previous iteration are reu
 _NOISE_ROUNDS = 5  # least number of steps before each of which the noise is found again
 # By unit: standard error for white residuals above which a step is damped.
 _WIDTHS = {"1": 0.05, "m": 0.2, "rad": 0.1, "s": 0.1, "s2": 0.02}
+_FILTERED, _CLEARLY = 3.0, 5.0  # smoothing in standard errors, and difference of logarithms of likelihoods, that show
 _UNMODELLED = 0.05  # share of the effect of the smoothing, standard deviation: of 1 % of the radius, 0.05 % were left
 
 
@@ -55,6 +57,8 @@ class Solved:
     influence: Vector  # (p, w) changes of the unknowns by the errors of each part of `LASTING`
     slip: SlipErrors
     settled: bool  # whether the steps became small within their budget
+    unlikely: float  # minus the logarithm of the likelihood of the poses
+    other: Vector  # (p,) changes to the solution with another filter of the tracker, if that is as likely; else 0
 
     @property
     def unmodelled(self) -> Vector:
@@ -65,6 +69,32 @@ class Solved:
 
 
 def solve(
+    pieces: Sequence[Windows],
+    windows: Sequence[Windows],
+    start: Guess,
+    free: Indices,
+    unknowns: Sequence[Unknown],
+    excited: Excitation,
+) -> Solved:
+    """Solution for poses as they are or with a filter: over the times around each, or the past alone, as is likelier.
+
+    Raises:
+        IdentificationError: too few blocks of data.
+    """
+    around = _solved(pieces, windows, start, free, unknowns, excited)
+    if not around.guess.smoothing > _FILTERED * math.sqrt(float(around.fit.covariance[-1, -1])):
+        return around
+    low_pass = replace(around.guess, base=start.base, of_past=True)
+    past = _solved(pieces, windows, low_pass, free, unknowns, excited)
+    if not past.settled:
+        return around
+    better, worse = (around, past) if around.unlikely <= past.unlikely else (past, around)
+    if worse.unlikely - better.unlikely > _CLEARLY:
+        return better
+    return replace(better, other=better.guess.change_to(worse.guess))
+
+
+def _solved(
     pieces: Sequence[Windows],
     windows: Sequence[Windows],
     start: Guess,
@@ -118,8 +148,11 @@ def solve(
     slip, of_poses = _left(windows, recordings, guess, noise, [weights for _, weights in found])
     covariance = linear_fit.covariance[:n, :n] + assumed[:n] @ assumed[:n].T
     slip_error = slip_errors(slip, guess.base, covariance, excited.sufficient)
-    settled = largest_change <= _CONVERGED
-    return Solved(guess, linear_fit, of_poses, assumed, np.vstack(influences).T, slip_error, settled)
+    settled, unlikely = largest_change <= _CONVERGED, unlikeliness(pairs, guess, noise)
+    by_parts = np.vstack(influences).T
+    return Solved(
+        guess, linear_fit, of_poses, assumed, by_parts, slip_error, settled, unlikely, np.zeros(len(unknowns))
+    )
 
 
 def _slopes(pairs: Sequence[tuple[Poses, Track]], guess: Guess, noise: Noise, free: Indices) -> list[Vector]:
