@@ -20,7 +20,7 @@ from youbot_dynamics.recording._lines import (
     is_date,
     is_value,
 )
-from youbot_dynamics.recording._names import Meaning, beside, drives_forward, is_base, meaning_of, one_joint, unit_of
+from youbot_dynamics.recording._names import Meaning, beside, forward_axes, is_base, meaning_of, one_joint, unit_of
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log")
 _START = 1_000_000  # bytes that tell the encoding
@@ -74,8 +74,9 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
             command that may be another; with what may be given as `--columns`.
     """
     names, first, source = _header(path)
-    base, drives = is_base(names), drives_forward(names)
-    meanings = _own_joints(beside([meaning_of(name, base, drives) for name in names]), joints, known)
+    base, axes = is_base(names), forward_axes(names)
+    meanings = [meaning_of(name, base, axis) for name, axis in zip(names, axes, strict=True)]
+    meanings = _own_joints(beside(meanings), joints, known)
     meanings = _one_time(meanings, names, first)
     if rate > 0.0:
         meanings = [Meaning() if one.role == "time" else one for one in meanings]
@@ -91,7 +92,7 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
             twice.append((key, seen[key], name))
             described[k] = "_"
         seen.setdefault(key, name)
-    columns = ",".join(described).rstrip(",_")
+    columns = ",".join(described[: max((k + 1 for k, of in enumerate(described) if of != "_"), default=0)])
     unclear = "; ".join(f"{name!r} ({one.why})" for name, one in zip(names, meanings, strict=True) if one.why)
     if twice:
         (key, former, other), *_ = twice
