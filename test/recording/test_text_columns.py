@@ -252,6 +252,41 @@ def test_numbered_joints_are_those_of_the_robot_file_where_there_are_as_many(tmp
     assert "position.left" in propose_columns(log, ("shoulder", "elbow")).description
 
 
+@pytest.mark.parametrize(
+    ("header", "known", "columns"),
+    [
+        (
+            "t,cmd_vx,cmd_vy,cmd_wz,w0_pos,w1 [deg],w0_vel [rpm],w1,pose_x,pose_y,pose_yaw",
+            ("w0", "w1"),
+            "time,command.x,command.y,command.yaw,position.w0,position.w1:deg,velocity.w0:rpm,_,pose.x,pose.y,pose.yaw",
+        ),
+        (
+            "t,cmd_vx,vx,yaw_pos,yaw_tau,pitch_pos",
+            ("yaw", "pitch"),
+            "time,command.x,measured.x,position.yaw,effort.yaw,position.pitch",
+        ),
+        ("t,x_pos,x_cmd_vel,y_pos,y_tau", ("x", "y"), "time,position.x,command.x,position.y,effort.y"),
+        ("t,joint_speed_pos,joint_speed_vel", ("joint_speed",), "time,position.joint_speed,velocity.joint_speed"),
+        # The name of a joint in that of another one is not meant.
+        ("t,joint_1_pos,gripper_joint_1_pos,joint_1_tau", ("joint_1",), "time,position.joint_1,_,effort.joint_1"),
+        ("t,w_1_pos,w_10_pos", ("w_1", "w_10"), "time,position.w_1,position.w_10"),
+        ("t,/joint_states/w0/position,w1 Motor Current (A)", ("w0", "w1"), "time,position.w0,current.w1:A"),
+    ],
+)
+def test_names_of_the_robot_come_before_what_their_words_mean(
+    tmp_path: Path, header: str, known: tuple[str, ...], columns: str
+) -> None:
+    proposal = propose_columns(log_of(tmp_path, header), known=known)
+    assert proposal.description == columns
+    read_text_log(log_of(tmp_path, header), proposal.description)
+
+
+def test_a_numbered_letter_is_a_wheel_and_no_axis(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "t,cmd_vx,cmd_wz,w0_pos,w1_pos,w1_vel,pose_x,pose_y,pose_yaw")
+    columns = "time,command.x,command.yaw,position.w0,position.w1,velocity.w1,pose.x,pose.y,pose.yaw"
+    assert propose_columns(log).description == columns
+
+
 def test_other_joints_beside_those_of_the_robot_are_not_read(tmp_path: Path) -> None:
     log = log_of(tmp_path, "t,elbow_pos,elbow_tau,gripper_pos,cmd_vx,vx")
     proposal = propose_columns(log, known=("shoulder", "elbow"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from youbot_dynamics.recording._columns import COMMANDS, ROLES, units_of
 
@@ -157,14 +158,33 @@ def _role(words: Sequence[str]) -> str:
     return roles[0] if len(roles) == 1 else ""
 
 
-def meaning_of(header: str, base: bool, forward: str = "") -> Meaning:
-    """What the name of a column tells; `base` says that the log is of a base, with axes x, y, yaw.
+def joint_in(header: str, joints: Collection[str]) -> str:
+    """The one of some joints that the name of a column has beside words that name no other; "" for none."""
+    for joint in sorted(joints, key=len, reverse=True):
+        rest = _without(header, joint)
+        if rest != header and _joint(rest).lower() in _GENERAL:
+            return joint
+    return ""
 
-    `forward` is the axis that `forward_axes` tells of it.
+
+def _without(header: str, joint: str) -> str:
+    return re.sub(rf"(?<![A-Za-z0-9]){re.escape(joint)}(?![A-Za-z0-9])", "", header, count=1)
+
+
+def meaning_of(header: str, base: bool, forward: str = "", joint: str = "") -> Meaning:
+    """What the name of a column tells.
+
+    Args:
+        header: the name.
+        base: whether the log is of a base, with axes x, y, yaw.
+        forward: the axis that `forward_axes` tells of it.
+        joint: the joint of the robot that `joint_in` finds in it; its name tells nothing else.
     """
     if described := _DESCRIBED.fullmatch(header.strip()):
         return Meaning(described["role"], described["channel"], described["unit"] or "")
-    words, unit, brackets = _words(header), unit_of(header), _BRACKETS.findall(header)
+    header = _without(header, joint) if joint else header
+    words = _words(header) or (["joint"] if joint else [])
+    unit, brackets = unit_of(header), _BRACKETS.findall(header)
     if not words or _OTHERS & {*words} or (words == ["i"] and not unit_of(header[1:])):  # it may count the lines
         return Meaning()
     if words in (["ms"], ["us"], ["ns"]) and not brackets:
@@ -173,6 +193,8 @@ def meaning_of(header: str, base: bool, forward: str = "") -> Meaning:
         return Meaning(why=f"unit {brackets[-1]!r} is none that is known: give it with a factor")
     commanded = any(word in _COMMANDS for word in words)
     role = _role(words)
+    if joint:
+        return _of_joint(header, words, role, commanded, unit, joint)
     if base and ("orientation" in words or {"position", "z"} <= {*words}):  # of a pose in space
         return Meaning()
     if base and (axis := forward or _axis(words)):
@@ -194,7 +216,9 @@ def _axis(words: Sequence[str]) -> str:
     """Axis of a base that some words name, "" for none."""
     if _ANGULAR & {*words}:
         return "" if {"x", "y"} & {*words} else "yaw"
-    named = next((axis for word in words if (axis := {**_SPEEDS, **_AXES}.get(word))), "")
+    numbered = {word for word, after in pairwise(words) if after.isdigit()}  # "w0" is a wheel
+    axes = {**_SPEEDS, **{word: axis for word, axis in _AXES.items() if word not in numbered}}
+    named = next((axis for word in words if (axis := axes.get(word))), "")
     return named or ("x" if _LINEAR & {*words} and "z" not in words else "")
 
 
@@ -214,8 +238,8 @@ def _of_axis(words: Sequence[str], axis: str, role: str, commanded: bool, unit: 
     return Meaning("", axis, unit, f"measured.{axis}, a speed, or pose.{axis} by motion capture", "measured")
 
 
-def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, unit: str) -> Meaning:
-    """Meaning of a column of a joint."""
+def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, unit: str, joint: str = "") -> Meaning:
+    """Meaning of a column of a joint, of which the name is in the header if it is none of the robot."""
     name = _joint(header)
     if not role and (role := _OF_UNIT.get(unit, "") if _BRACKETS.search(header) else ""):  # a word of another language
         name = _joint("".join(char for char in header if char.isdigit()))
@@ -223,6 +247,7 @@ def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, uni
         role, name = "temperature", _joint(header[header.lower().index("t") + 1 :])
     if role == "voltage" and name in ("U", "u"):  # the symbol of a voltage
         name = "joint"
+    name = joint or name
     if role == "temperature":
         housing, winding = bool(_HOUSING & {*words}), bool(_WINDING & {*words})
         role = "housing" if housing else role

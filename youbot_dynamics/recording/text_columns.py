@@ -20,7 +20,16 @@ from youbot_dynamics.recording._lines import (
     is_date,
     is_value,
 )
-from youbot_dynamics.recording._names import Meaning, beside, forward_axes, is_base, meaning_of, one_joint, unit_of
+from youbot_dynamics.recording._names import (
+    Meaning,
+    beside,
+    forward_axes,
+    is_base,
+    joint_in,
+    meaning_of,
+    one_joint,
+    unit_of,
+)
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log")
 _START = 1_000_000  # bytes that tell the encoding
@@ -74,8 +83,10 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
             command that may be another; with what may be given as `--columns`.
     """
     names, first, source = _header(path)
-    base, axes = is_base(names), forward_axes(names)
-    meanings = [meaning_of(name, base, axis) for name, axis in zip(names, axes, strict=True)]
+    own = [joint_in(name, known) for name in names]
+    others = ["" if joint else name for name, joint in zip(names, own, strict=True)]
+    base, axes = is_base(others), forward_axes(others)
+    meanings = [meaning_of(name, base, axis, joint) for name, axis, joint in zip(names, axes, own, strict=True)]
     meanings = _own_joints(beside(meanings), joints, known)
     meanings = _one_time(meanings, names, first)
     if rate > 0.0:
