@@ -243,6 +243,15 @@ def test_units_of_a_header_in_another_encoding_count(tmp_path: Path) -> None:
     assert propose_columns(log).description == "time:us,position.joint_1,effort.joint_1"
 
 
+def test_the_unit_of_a_time_since_1970_is_told(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "%time,cmd_vx,vx", *(f"15000000003{k}0000000,1,2" for k in range(3)))
+    proposal = propose_columns(log)
+    assert proposal.description == "time,command.x,measured.x" and "the time since 1970 in ns" in proposal.told
+    np.testing.assert_allclose(np.diff(read_text_log(log, proposal.description).time), 0.01, atol=1e-6)
+    log = log_of(tmp_path, "time,cmd_vx,vx", "1500000000.3,1,2", "1500000000.4,1,2")
+    assert "1970" not in propose_columns(log).told
+
+
 def test_numbered_joints_are_those_of_the_robot_file_where_there_are_as_many(tmp_path: Path) -> None:
     log = log_of(tmp_path, "t,q1,q2,tau1,tau2")
     columns = "time,position.shoulder,position.elbow,effort.shoulder,effort.elbow"

@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 
 from youbot_dynamics.errors import RecordingError, listed
-from youbot_dynamics.recording._columns import AXES, Column, parse_columns
+from youbot_dynamics.recording._columns import AXES, Column, is_number, parse_columns
 from youbot_dynamics.recording._lines import (
     FORMATS,
     HEADER_LINES,
@@ -19,6 +19,7 @@ from youbot_dynamics.recording._lines import (
     fields_of,
     is_date,
     is_value,
+    unit_since_1970,
 )
 from youbot_dynamics.recording._names import (
     Meaning,
@@ -125,6 +126,9 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
     unused = [name for name, one in zip(names, meanings, strict=True) if name and not (one.role or one.why)]
     used = [f"{name} = {of}" for name, of in zip(names, described, strict=True) if of not in ("_", name)]
     told = f"{path.name}: {', '.join(used) or 'columns'}, {source}, in SI units where none is named"
+    times = [field for field, of in zip(first, described, strict=False) if of == "time" and is_number(field)]
+    units = [unit for field in times if (unit := unit_since_1970(float(field))) not in ("", "s")]
+    told += "".join(f", and the time since 1970 in {unit}" for unit in units)
     told += f"; unclear: {unclear}" if unclear else ""
     told += f"; not used: {listed(unused)}" if unused else ""
     otherwise = f"change --columns '{columns}'" if used else "give --columns"
