@@ -191,7 +191,7 @@ def test_columns_to_choose_have_one_entry_for_each_column_up_to_the_last(tmp_pat
         ("t,cmd_vx_kmh,vx_kmh", "time,command.x:km/h,measured.x:km/h"),
         ("t,vx_kph_cmd,vx_kph", "time,command.x:km/h,measured.x:km/h"),
         ("t,cmd_vx (cm/s),cmd_wz (rpm),vx (cm/s)", "time,command.x:cm/s,command.yaw:rpm,measured.x:cm/s"),
-        ("t,cmd_vx,mocap_x [cm],mocap_y_cm", "time,command.x,pose.x:cm,pose.y:cm"),
+        ("t,cmd_vx,mocap_x [cm],mocap_y_cm,mocap_yaw", "time,command.x,pose.x:cm,pose.y:cm,pose.yaw"),
         (
             "t,w_dps_cmd,v_cmps_cmd,v_cmps,w_dps",
             "time,command.yaw:deg/s,command.x:cm/s,measured.x:cm/s,measured.yaw:deg/s",
@@ -241,6 +241,40 @@ def test_units_of_a_header_in_another_encoding_count(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     log.write_bytes("t [\u00b5s],q1,tau1\n0,1,2\n1000,2,2\n2000,3,2\n".encode("latin-1"))
     assert propose_columns(log).description == "time:us,position.joint_1,effort.joint_1"
+
+
+_ECHOED = ",".join(f"{kind}.{axis}" for kind in ("linear", "angular") for axis in "xyz")
+_ODOMETRY = ",field.header.stamp,field.pose.pose.position.x,field.pose.pose.position.y,field.pose.pose.orientation.w"
+_SPEEDS = ",field.twist.twist.linear.x,field.twist.twist.angular.z"
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        (f"field.{_ECHOED.replace(',', ',field.')}", "time,command.x,command.y,_,_,_,command.yaw"),
+        (f"field.twist.{_ECHOED.replace(',', ',field.twist.')}", "time,command.x,command.y,_,_,_,command.yaw"),
+        (_ODOMETRY[1:] + _SPEEDS, "time,_,_,_,_,measured.x,measured.yaw"),
+        (
+            f"field.{_ECHOED.replace(',', ',field.')}{_ODOMETRY}{_SPEEDS}",
+            "time,command.x,command.y,_,_,_,command.yaw,_,_,_,_,measured.x,measured.yaw",
+        ),
+        (f"odom.{_ECHOED.replace(',', ',odom.')}", "time,measured.x,measured.y,_,_,_,measured.yaw"),
+        (
+            f"field.{_ECHOED.replace(',', ',field.')},cmd_vx",
+            "time,measured.x,measured.y,_,_,_,measured.yaw,command.x",
+        ),
+    ],
+)
+def test_a_twist_that_rostopic_echo_writes_is_a_command_and_that_of_an_odometry_is_not(
+    tmp_path: Path, header: str, columns: str
+) -> None:
+    assert propose_columns(log_of(tmp_path, f"%time,{header}")).description == columns
+
+
+def test_a_pose_that_lacks_an_axis_is_told_and_not_read(tmp_path: Path) -> None:
+    proposal = propose_columns(log_of(tmp_path, "t,cmd_vx,vx,mocap_x,mocap_y"))
+    assert proposal.description == "time,command.x,measured.x"
+    assert "unclear: 'mocap_x' (a pose only with pose.yaw); 'mocap_y'" in proposal.told
 
 
 def test_the_unit_of_a_time_since_1970_is_told(tmp_path: Path) -> None:

@@ -87,6 +87,7 @@ _TURNING = {"w", "omega", "yaw", "turn", "rate", "yawrate", "turnrate", "angvel"
 # A symbol of a speed and what it is of in one word, such as "Vref".
 _GLUED = re.compile(r"(?<![A-Za-z])([vw]|omega|vx|vy|wz)(cmd|ref|des|set|soll|meas|act|ist)(?![A-Za-z])", re.IGNORECASE)
 _SYMBOLS = ("V", "W")  # both
+_MESSAGES = ("field.", "field.twist.")  # starts of the names of a Twist and a TwistStamped
 _LINEAR, _ANGULAR = {"linear", "lin", "linvel"}, {"angular", "ang", "angvel"}
 _MOVING = {*_LINEAR, *_ANGULAR, "omega", "w", "rate"}
 _OF_SPEED = {"m/s", "cm/s", "mm/s", "km/h", "rad/s", "deg/s", "mrad/s", "turn/s", "rpm"}
@@ -277,6 +278,17 @@ def forward_axes(headers: Sequence[str]) -> list[str]:
     # An input u has an output y.
     rest = [one[1:] if one[:1] == ["y"] and any("u" in other for other in commanded) else one for one in words]
     return ["x" if _is_of(one, _FORWARD) else "yaw" if _is_of(one, _TURNING) else "" for one in rest]
+
+
+def commands_of_messages(headers: Sequence[str]) -> set[str]:
+    """Names of columns of a Twist that `rostopic echo -p` wrote without the name of its topic: such one is a command.
+
+    None where another column is one. That of an odometry is in a `twist.twist`.
+    """
+    if any({"u", *_COMMANDS} & {*_words(header)} for header in headers):
+        return set()
+    twists = ([f"{start}{kind}.{axis}" for kind in ("linear", "angular") for axis in "xyz"] for start in _MESSAGES)
+    return {name for names in twists if {*names} <= {*headers} for name in names}
 
 
 def _is_of(words: Sequence[str], kind: set[str]) -> bool:

@@ -24,6 +24,7 @@ from youbot_dynamics.recording._lines import (
 from youbot_dynamics.recording._names import (
     Meaning,
     beside,
+    commands_of_messages,
     forward_axes,
     is_base,
     joint_in,
@@ -84,11 +85,7 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
             command that may be another; with what may be given as `--columns`.
     """
     names, first, source = _header(path)
-    own = [joint_in(name, known) for name in names]
-    others = ["" if joint else name for name, joint in zip(names, own, strict=True)]
-    base, axes = is_base(others), forward_axes(others)
-    meanings = [meaning_of(name, base, axis, joint) for name, axis, joint in zip(names, axes, own, strict=True)]
-    meanings = _own_joints(beside(meanings), joints, known)
+    meanings = _own_joints(beside(_whole_poses(_meanings(names, known))), joints, known)
     meanings = _one_time(meanings, names, first)
     if rate > 0.0:
         meanings = [Meaning() if one.role == "time" else one for one in meanings]
@@ -133,6 +130,23 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
     told += f"; not used: {listed(unused)}" if unused else ""
     otherwise = f"change --columns '{columns}'" if used else "give --columns"
     return Columns(columns, rate, f"{told}; to read it otherwise, {otherwise}")
+
+
+def _meanings(names: Sequence[str], known: Collection[str]) -> list[Meaning]:
+    """Meanings of the columns with some names, of which those of `known` joints come first."""
+    own = [joint_in(name, known) for name in names]
+    others = ["" if joint else name for name, joint in zip(names, own, strict=True)]
+    base, axes, commands = is_base(others), forward_axes(others), commands_of_messages(others)
+    meanings = [meaning_of(name, base, axis, joint) for name, axis, joint in zip(names, axes, own, strict=True)]
+    sent = [name in commands and one.role == "measured" for name, one in zip(names, meanings, strict=True)]
+    return [replace(one, role="command") if of else one for one, of in zip(meanings, sent, strict=True)]
+
+
+def _whole_poses(meanings: Sequence[Meaning]) -> list[Meaning]:
+    """The meanings without a pose that lacks an axis, such as one whose heading is a quaternion."""
+    lacking = {*AXES} - {one.channel for one in meanings if one.role == "pose"}
+    why = f"a pose only with {' and '.join(f'pose.{axis}' for axis in AXES if axis in lacking)}"
+    return [Meaning(why=why) if lacking and one.role == "pose" else one for one in meanings]
 
 
 def described_columns(path: Path, description: str, rate: float = 0.0) -> Columns:
