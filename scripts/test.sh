@@ -1,9 +1,18 @@
 #!/usr/bin/env bash
 # Check style, types and behaviour. --slow adds the tests marked slow; --changed runs those that the changes since the
 # last common revision with main (--changed=REVISION: since that one) can reach; other arguments go to pytest.
+# --help makes the environment and shows this.
 set -euo pipefail
 SETUP_EXTRA=test
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+for argument in "$@"; do
+    case "$argument" in
+        -h | --help)
+            sed -n '2,/^[^#]/s/^# //p' "${BASH_SOURCE[0]}"
+            exit
+            ;;
+    esac
+done
 "$VENV/bin/youbot" warm-up
 
 speed="not slow"

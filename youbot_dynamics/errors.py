@@ -57,6 +57,11 @@ def listed(names: Sequence[str], comma: str = ", ", most: int = 8) -> str:
     return f"{comma.join(names[:most])}{more}"
 
 
+def counted(count: int, one: str, more: str) -> str:
+    """A number of things with the words of one or of more, such as "1 message is" and "2 messages are"."""
+    return f"{count} {one if count == 1 else more}"
+
+
 class YoubotDynamicsError(Exception):
     """Base of every error a user can cause or meet; its text is one line.
 

@@ -66,6 +66,15 @@ def test_scripts_that_run_tests_ask_for_what_these_need(name):
     assert "SETUP_EXTRA=test" in lines[: lines.index('source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"')]
 
 
+@pytest.mark.parametrize("words", [["--help"], ["--slow", "-h"]])
+def test_help_of_the_tests_makes_the_environment_and_runs_none(clone, words):
+    answer = clone.run(f'bash "$CLONE/scripts/test.sh" {" ".join(words)}')
+    assert answer.returncode == 0 and answer.stdout.startswith("Check style, types and behaviour.")
+    assert "--changed" in answer.stdout and "set -euo" not in answer.stdout
+    venv, pip = clone.asked()
+    assert venv.startswith("-m venv") and pip.endswith("-e .[ros,test]")
+
+
 def test_the_demo_sets_up_only_what_it_needs():
     assert "SETUP_EXTRA" not in (ROOT / "scripts" / "demo.sh").read_text(encoding="utf-8")
 

@@ -216,7 +216,7 @@ def test_a_topic_without_stamps_has_a_rate_and_no_clock():
 def test_repeated_and_disordered_stamps_are_told_apart():
     stamp, received = topic()
     stamp[700] = stamp[699]
-    assert told(check_clock(stamp, received), "1 messages repeat the stamp")
+    assert told(check_clock(stamp, received), "1 message repeats the stamp")
     stamp[900] = stamp[898] - 0.001
     assert told(check_clock(stamp, received), "earlier than the one before")
 

@@ -174,6 +174,13 @@ def test_infinite_values_are_read_as_none(tmp_path: Path) -> None:
     assert odom.pose[:, 0].tolist() == [0.0, 2.0] and odom.rejected == 2
 
 
+@pytest.mark.parametrize(("late", "words"), [(1, ": 1 message was left out"), (2, ": 2 messages were left out")])
+def test_messages_that_are_left_out_are_counted_in_words(tmp_path: Path, late: int, words: str) -> None:
+    stamps = TIME.copy()
+    stamps[500 : 500 + late] = 0.0  # there are none
+    assert words in warnings_of(bag(tmp_path / "drive", rows(stamps=stamps)))
+
+
 def test_a_refusal_tells_what_is_wrong_with_the_recording(tmp_path: Path) -> None:
     other_clock = bag(tmp_path / "clocks", rows(stamps=TIME + 3600.0))
     found = identify([other_clock], ROBOT, Options(), only=("delay",))

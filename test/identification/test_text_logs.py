@@ -128,6 +128,24 @@ def test_columns_that_lack_something_are_named(folder, columns, words):
         identify([folder / "log.csv"], ROBOT, Options(columns=columns), only=("calibration",))
 
 
+@pytest.mark.parametrize("robot", [load_robot(), ROBOT])
+@pytest.mark.parametrize(
+    ("header", "got"),
+    [
+        ("%time,cmd_vx,cmd_wz", "got commands x, yaw, motions none"),
+        ("%time,vx,wz", "got measured, time|motions x, yaw"),
+    ],
+)
+def test_commands_or_motions_alone_are_told_to_be_merged(tmp_path, robot, header, got):
+    log = tmp_path / "alone.csv"
+    np.savetxt(
+        log, np.column_stack([0.02 * np.arange(500), np.zeros((500, 2))]), delimiter=",", header=header, comments=""
+    )
+    merged = "or merge the file of the commands with that of the motion: docs/identification/text_logs.md"
+    with pytest.raises(YoubotDynamicsError, match=f"({got}).*{merged}"):
+        identify([log], robot, Options())
+
+
 def test_a_log_of_the_arm_alone_gives_its_friction_and_one_line_for_what_the_base_lacks(tmp_path, capsys):
     time = np.arange(0.0, 40.0, 0.02)
     sweep = np.sin(0.6 * time + 6.0 * np.sin(0.1 * time))

@@ -12,6 +12,8 @@ from youbot_dynamics.recording.bag import LogRecording
 from youbot_dynamics.recording.text_columns import propose_columns
 from youbot_dynamics.recording.text_log import read_text_log
 
+_ROWS = ("0.5,1,2,3,4", "0.75,1.5,2,3,4")
+
 
 def log_of(folder: Path, header: str, *lines: str) -> Path:
     path = folder / "log.csv"
@@ -120,6 +122,101 @@ def test_names_that_people_use_tell_the_columns(tmp_path: Path, header: str, col
     assert "\n" not in proposal.told and (columns == header or f"--columns '{columns}'" in proposal.told)
 
 
+_DRIVEN = "time,command.x,command.yaw,measured.x,measured.yaw"
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("t,v_cmd,w_cmd,v,w", _DRIVEN),
+        ("time,v_ref,omega_ref,v_meas,omega_meas", _DRIVEN),
+        ("t,v_des,w_des,v_act,w_act", _DRIVEN),
+        ("t,v_set,w_set,v,w", _DRIVEN),
+        ("time,setpoint_v,setpoint_w,feedback_v,feedback_w", _DRIVEN),
+        ("time,v_cmd,w_cmd,v_odom,w_odom", _DRIVEN),
+        ("timestamp,commanded_speed,commanded_turn_rate,measured_speed,measured_turn_rate", _DRIVEN),
+        ("t,ref_speed,ref_yawrate,speed,yawrate", _DRIVEN),
+        ("t,linvel_cmd,angvel_cmd,linvel,angvel", _DRIVEN),
+        ("t,forward_speed_cmd,turn_rate_cmd,forward_speed,turn_rate", _DRIVEN),
+        ("t,u_v,u_w,y_v,y_w", _DRIVEN),
+        ("Zeit;v_soll;w_soll;v_ist;w_ist", _DRIVEN),
+        ("t,vcmd,wcmd,vmeas,wmeas", _DRIVEN),
+        ("t,Vref,Wref,V,W", "time,command.x:m/s,command.yaw,measured.x:m/s,measured.yaw"),
+        (
+            "Time [s],Cmd Velocity [km/h],Cmd Yaw Rate [deg/s],Velocity [km/h],Yaw Rate [deg/s]",
+            "time,command.x:km/h,command.yaw:deg/s,measured.x:km/h,measured.yaw:deg/s",
+        ),
+    ],
+)
+def test_a_base_that_drives_and_turns_is_understood_by_its_symbols(tmp_path: Path, header: str, columns: str) -> None:
+    log = log_of(tmp_path, header, *(line.replace(",", ";" if ";" in header else ",") for line in _ROWS))
+    proposal = propose_columns(log)
+    assert proposal.description == columns
+    speed = read_text_log(log, columns).command["x"]
+    np.testing.assert_allclose(speed, np.array([1.0, 1.5]) / (3.6 if "km/h" in columns else 1.0))
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("t,V,I,w", "time,voltage.joint:V"),
+        ("time,voltage,current,omega", "time,voltage.joint:V,current.joint:A"),
+        ("t,v_cmd,v", "time,command.joint,velocity.joint"),
+        ("t,v_left_cmd,v_right_cmd,v_left,v_right", "time,command.left,command.right,velocity.left,velocity.right"),
+        ("t,linvel_y_cmd,linvel_y,angvel_x,angvel_z", "time,command.y,measured.y,_,measured.yaw"),
+    ],
+)
+def test_a_motor_and_axes_that_are_named_are_no_speed_forward(tmp_path: Path, header: str, columns: str) -> None:
+    assert propose_columns(log_of(tmp_path, header)).description == columns
+
+
+@pytest.mark.parametrize("header", ["t,v_cmd [V],w_cmd [rad/s],w [rad/s],I", "t,V,omega_cmd,omega,q [deg]"])
+def test_a_voltage_and_a_rate_of_a_motor_are_no_base(tmp_path: Path, header: str) -> None:
+    with pytest.raises(RecordingError, match="--columns") as caught:
+        propose_columns(log_of(tmp_path, header))
+    assert ".x" not in str(caught.value) and ".yaw" not in str(caught.value)
+
+
+def test_columns_to_choose_have_one_entry_for_each_column_up_to_the_last(tmp_path: Path) -> None:
+    header = "frame,t,foo,q1,bar,cmd,baz,position.hand_,other,words"
+    with pytest.raises(RecordingError, match="more than one meaning.*choose with --columns") as caught:
+        propose_columns(log_of(tmp_path, header))
+    columns = str(caught.value).partition("--columns '")[2].partition("'")[0]
+    assert columns == "_,time,_,position.joint_1,_,command.joint,_,position.hand_"
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("t,cmd_vx_kmh,vx_kmh", "time,command.x:km/h,measured.x:km/h"),
+        ("t,vx_kph_cmd,vx_kph", "time,command.x:km/h,measured.x:km/h"),
+        ("t,cmd_vx (cm/s),cmd_wz (rpm),vx (cm/s)", "time,command.x:cm/s,command.yaw:rpm,measured.x:cm/s"),
+        ("t,cmd_vx,mocap_x [cm],mocap_y_cm,mocap_yaw", "time,command.x,pose.x:cm,pose.y:cm,pose.yaw"),
+        (
+            "t,w_dps_cmd,v_cmps_cmd,v_cmps,w_dps",
+            "time,command.yaw:deg/s,command.x:cm/s,measured.x:cm/s,measured.yaw:deg/s",
+        ),
+        ("t,motor_speed_rps,angle [rev]", "time,velocity.joint:turn/s,position.joint:turn"),
+    ],
+)
+def test_units_of_cars_and_revolutions_are_read(tmp_path: Path, header: str, columns: str) -> None:
+    assert propose_columns(log_of(tmp_path, header)).description == columns
+
+
+def test_rps_of_a_base_may_be_radians_and_is_to_be_told(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="'w_cmd_rps' .command.yaw:rad/s, or command.yaw:turn/s of rev") as caught:
+        propose_columns(log_of(tmp_path, "t_s,v_cmd_mps,w_cmd_rps,v_mps,w_rps"))
+    columns = "time,command.x:m/s,command.yaw:rad/s,measured.x:m/s,measured.yaw:rad/s"
+    assert f"choose with --columns '{columns}'" in str(caught.value)
+
+
+@pytest.mark.parametrize("header", ["t,v_cmd [furlong],w_cmd,v,w", "t,cmd_vx [furlong],cmd_wz,vx,wz"])
+def test_a_column_of_a_base_with_an_unknown_unit_is_told_and_is_no_joint(tmp_path: Path, header: str) -> None:
+    proposal = propose_columns(log_of(tmp_path, header))
+    assert proposal.description == "time,_,command.yaw,measured.x,measured.yaw"
+    assert "cmd" in proposal.told and "(unit 'furlong' is none that is known" in proposal.told
+
+
 def test_what_ros2_topic_echo_writes_of_a_joint_state_needs_no_header(tmp_path: Path) -> None:
     log, row = tmp_path / "echo.csv", "1790000000,{}0000000,,shoulder,elbow,.1,-.2,1.5,.3,4,-5"
     log.write_text("\n".join(row.format(k) for k in range(1, 9)), encoding="utf-8")
@@ -146,6 +243,49 @@ def test_units_of_a_header_in_another_encoding_count(tmp_path: Path) -> None:
     assert propose_columns(log).description == "time:us,position.joint_1,effort.joint_1"
 
 
+_ECHOED = ",".join(f"{kind}.{axis}" for kind in ("linear", "angular") for axis in "xyz")
+_ODOMETRY = ",field.header.stamp,field.pose.pose.position.x,field.pose.pose.position.y,field.pose.pose.orientation.w"
+_SPEEDS = ",field.twist.twist.linear.x,field.twist.twist.angular.z"
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        (f"field.{_ECHOED.replace(',', ',field.')}", "time,command.x,command.y,_,_,_,command.yaw"),
+        (f"field.twist.{_ECHOED.replace(',', ',field.twist.')}", "time,command.x,command.y,_,_,_,command.yaw"),
+        (_ODOMETRY[1:] + _SPEEDS, "time,_,_,_,_,measured.x,measured.yaw"),
+        (
+            f"field.{_ECHOED.replace(',', ',field.')}{_ODOMETRY}{_SPEEDS}",
+            "time,command.x,command.y,_,_,_,command.yaw,_,_,_,_,measured.x,measured.yaw",
+        ),
+        (f"odom.{_ECHOED.replace(',', ',odom.')}", "time,measured.x,measured.y,_,_,_,measured.yaw"),
+        (
+            f"field.{_ECHOED.replace(',', ',field.')},cmd_vx",
+            "time,measured.x,measured.y,_,_,_,measured.yaw,command.x",
+        ),
+    ],
+)
+def test_a_twist_that_rostopic_echo_writes_is_a_command_and_that_of_an_odometry_is_not(
+    tmp_path: Path, header: str, columns: str
+) -> None:
+    assert propose_columns(log_of(tmp_path, f"%time,{header}")).description == columns
+
+
+def test_a_pose_that_lacks_an_axis_is_told_and_not_read(tmp_path: Path) -> None:
+    proposal = propose_columns(log_of(tmp_path, "t,cmd_vx,vx,mocap_x,mocap_y"))
+    assert proposal.description == "time,command.x,measured.x"
+    assert "unclear: 'mocap_x' (a pose only with pose.yaw); 'mocap_y'" in proposal.told
+
+
+def test_the_unit_of_a_time_since_1970_is_told(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "%time,cmd_vx,vx", *(f"15000000003{k}0000000,1,2" for k in range(3)))
+    proposal = propose_columns(log)
+    assert proposal.description == "time,command.x,measured.x" and "the time since 1970 in ns" in proposal.told
+    np.testing.assert_allclose(np.diff(read_text_log(log, proposal.description).time), 0.01, atol=1e-6)
+    log = log_of(tmp_path, "time,cmd_vx,vx", "1500000000.3,1,2", "1500000000.4,1,2")
+    assert "1970" not in propose_columns(log).told
+
+
 def test_numbered_joints_are_those_of_the_robot_file_where_there_are_as_many(tmp_path: Path) -> None:
     log = log_of(tmp_path, "t,q1,q2,tau1,tau2")
     columns = "time,position.shoulder,position.elbow,effort.shoulder,effort.elbow"
@@ -153,6 +293,41 @@ def test_numbered_joints_are_those_of_the_robot_file_where_there_are_as_many(tmp
     assert "position.joint_1" in propose_columns(log, ("shoulder", "elbow", "wrist")).description
     log = log_of(tmp_path, "t,left_pos,right_pos,left_tau,right_tau")  # of which nobody knows the order
     assert "position.left" in propose_columns(log, ("shoulder", "elbow")).description
+
+
+@pytest.mark.parametrize(
+    ("header", "known", "columns"),
+    [
+        (
+            "t,cmd_vx,cmd_vy,cmd_wz,w0_pos,w1 [deg],w0_vel [rpm],w1,pose_x,pose_y,pose_yaw",
+            ("w0", "w1"),
+            "time,command.x,command.y,command.yaw,position.w0,position.w1:deg,velocity.w0:rpm,_,pose.x,pose.y,pose.yaw",
+        ),
+        (
+            "t,cmd_vx,vx,yaw_pos,yaw_tau,pitch_pos",
+            ("yaw", "pitch"),
+            "time,command.x,measured.x,position.yaw,effort.yaw,position.pitch",
+        ),
+        ("t,x_pos,x_cmd_vel,y_pos,y_tau", ("x", "y"), "time,position.x,command.x,position.y,effort.y"),
+        ("t,joint_speed_pos,joint_speed_vel", ("joint_speed",), "time,position.joint_speed,velocity.joint_speed"),
+        # The name of a joint in that of another one is not meant.
+        ("t,joint_1_pos,gripper_joint_1_pos,joint_1_tau", ("joint_1",), "time,position.joint_1,_,effort.joint_1"),
+        ("t,w_1_pos,w_10_pos", ("w_1", "w_10"), "time,position.w_1,position.w_10"),
+        ("t,/joint_states/w0/position,w1 Motor Current (A)", ("w0", "w1"), "time,position.w0,current.w1:A"),
+    ],
+)
+def test_names_of_the_robot_come_before_what_their_words_mean(
+    tmp_path: Path, header: str, known: tuple[str, ...], columns: str
+) -> None:
+    proposal = propose_columns(log_of(tmp_path, header), known=known)
+    assert proposal.description == columns
+    read_text_log(log_of(tmp_path, header), proposal.description)
+
+
+def test_a_numbered_letter_is_a_wheel_and_no_axis(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "t,cmd_vx,cmd_wz,w0_pos,w1_pos,w1_vel,pose_x,pose_y,pose_yaw")
+    columns = "time,command.x,command.yaw,position.w0,position.w1,velocity.w1,pose.x,pose.y,pose.yaw"
+    assert propose_columns(log).description == columns
 
 
 def test_other_joints_beside_those_of_the_robot_are_not_read(tmp_path: Path) -> None:

@@ -49,6 +49,12 @@ def is_value(field: str, column: Column) -> bool:
     return is_number(field) or (column.factor == 1.0 and is_date(field))
 
 
+def unit_since_1970(time: float) -> str:
+    """Unit of a time since 1970, which its size tells from 2001 to 2096: s, ms, us or ns; "" for another time."""
+    units = ("s", "ms", "us", "ns")
+    return next((unit for k, unit in enumerate(units) if 1e9 <= time / 1000.0**k < 4e9), "")
+
+
 def value_of(field: str) -> float:
     """Number of a field, NaN for an empty one."""
     return float(field) if field.strip() else np.nan

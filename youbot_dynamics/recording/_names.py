@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from youbot_dynamics.recording._columns import COMMANDS, ROLES, units_of
 
@@ -31,6 +32,7 @@ _UNITS = {  # in lower case, without blanks and signs of a product
     **dict.fromkeys(("turn", "turns", "rev", "revs", "revolutions"), "turn"),
     **dict.fromkeys(("rad/s", "rads^-1", "rad/sec", "radps"), "rad/s"),
     **dict.fromkeys(("deg/s", "°/s", "º/s", "deg/sec", "degps", "dps"), "deg/s"),
+    **dict.fromkeys(("rps", "rev/s", "revs/s", "turn/s", "turns/s", "rev/sec"), "turn/s"),
     **dict.fromkeys(("rpm", "rev/min", "r/min", "1/min", "u/min"), "rpm"),
     **dict.fromkeys(("a", "amp", "amps", "ampere", "amperes"), "A"),
     **dict.fromkeys(("v", "volt", "volts"), "V"),
@@ -38,7 +40,9 @@ _UNITS = {  # in lower case, without blanks and signs of a product
     **dict.fromkeys(("c", "°c", "degc", "celsius"), "degC"),
     **{"ma": "mA", "mv": "mV", "mnm": "mNm", "ncm": "Ncm", "nmm": "mNm", "n": "N", "m": "m", "mm": "mm"},
     **{"milliampere": "mA", "millivolt": "mV", "millinewtonmeter": "mNm"},
-    **{"m/s": "m/s", "mps": "m/s", "mm/s": "mm/s", "mrad/s": "mrad/s"},
+    **dict.fromkeys(("km/h", "kmh", "kph", "kmph", "km/hr"), "km/h"),
+    **dict.fromkeys(("cm/s", "cmps", "cm/sec"), "cm/s"),
+    **{"m/s": "m/s", "mps": "m/s", "mm/s": "mm/s", "mrad/s": "mrad/s", "cm": "cm"},
 }
 _ROLES = {
     **dict.fromkeys(("q", "pos", "position", "positions", "angle", "angles", "theta", "enc", "encoder"), "position"),
@@ -62,10 +66,11 @@ _OF_UNIT |= {
 _ANYWHERE = set(
     "milliampere millivolt millinewtonmeter newtonmeter nm ncm nmm mrad deg degs degree degrees rpm mm".split()
 )
+_ANYWHERE |= set("kmh kph kmph cmps mps radps degps dps rps".split())
 _OTHERS = set("err error acc accel acceleration ddq qdd std var covariance limit min max".split())
 _NANOSECONDS = set("nanosec nanosecs nsec nsecs nanoseconds".split())
 _TIMES = {*"time datetime timestamp timestamps stamp elapsed date clock sec secs seconds zeit".split(), *_NANOSECONDS}
-_COMMANDS = set("cmd command commanded commands des desired ref reference target setpoint goal sp soll".split())
+_COMMANDS = set("cmd command commanded commands des desired ref reference target setpoint goal sp set soll".split())
 _HOUSING, _WINDING = {"housing", "case", "casing", "shell"}, {"winding", "windings", "coil"}
 _POSES = {"mocap", "vicon", "optitrack", "pose", "truth", "gt"}
 # Words that tell no role and no name.
@@ -75,13 +80,18 @@ _SILENT = set(
 _SILENT |= set("twist value rads ticks counts raw sensor dot per ist".split())
 _GENERAL = {"joint", "motor", "axis", "arm", "shaft", "actuator"}  # names of the only joint
 _SPEEDS = {"vx": "x", "vy": "y", "wz": "yaw", "vyaw": "yaw", "vtheta": "yaw", "vth": "yaw"}
-_SPEEDS |= dict.fromkeys(("yawrate", "turnrate", "angvel"), "yaw")
+_SPEEDS |= dict.fromkeys(("yawrate", "turnrate"), "yaw")
 # Of a base that drives and turns, where no header names an axis: "v_cmd, w_cmd, v, w".
-_FORWARD = {"v", "vel", "velocity", "speed", "linvel"}
-_TURNING = {"w", "omega", "yaw", "rate", "yawrate", "turnrate", "angvel"}
-_LINEAR, _ANGULAR = {"linear", "lin"}, {"angular", "ang"}
+_FORWARD = {"v", "vel", "velocity", "speed", "linvel", "forward"}
+_TURNING = {"w", "omega", "yaw", "turn", "rate", "yawrate", "turnrate", "angvel"}
+# A symbol of a speed and what it is of in one word, such as "Vref".
+_GLUED = re.compile(r"(?<![A-Za-z])([vw]|omega|vx|vy|wz)(cmd|ref|des|set|soll|meas|act|ist)(?![A-Za-z])", re.IGNORECASE)
+_SYMBOLS = ("V", "W")  # both
+_MESSAGES = ("field.", "field.twist.")  # starts of the names of a Twist and a TwistStamped
+_LINEAR, _ANGULAR = {"linear", "lin", "linvel"}, {"angular", "ang", "angvel"}
 _MOVING = {*_LINEAR, *_ANGULAR, "omega", "w", "rate"}
-_OF_SPEED = {"m/s", "mm/s", "rad/s", "deg/s", "mrad/s", "rpm"}
+_OF_SPEED = {"m/s", "cm/s", "mm/s", "km/h", "rad/s", "deg/s", "mrad/s", "turn/s", "rpm"}
+_RPS = re.compile(r"(?<![A-Za-z])rps(?![A-Za-z])", re.IGNORECASE)  # revolutions of a motor; of a base maybe radians
 _AXES = {"x": "x", "y": "y", "yaw": "yaw", "theta": "yaw", "heading": "yaw", "omega": "yaw", "w": "yaw"}
 
 _OF_MOTOR = re.compile(r"(?<=.)_motor$", re.IGNORECASE)  # "J1 Motor Current" is of joint J1
@@ -125,13 +135,14 @@ def _words(header: str) -> list[str]:
     return _lowered(_without_brackets(header))
 
 
-def _lowered(text: str) -> list[str]:
-    return ["volt" if token == "V" else token.lower() for token in _TOKEN.findall(text)]
+def _lowered(text: str, symbols: Collection[str] = ()) -> list[str]:
+    """Words of a text in lower case; V is a voltage unless it is among the `symbols` of a speed and a turn."""
+    return ["volt" if token == "V" and token not in symbols else token.lower() for token in _TOKEN.findall(text)]
 
 
 def _without_brackets(header: str) -> str:
     """The name of a column without what it has in brackets, and with units such as "mA" and "N_m" as one word."""
-    text = _BRACKETS.sub("", header)
+    text = _GLUED.sub(r"\1_\2", _BRACKETS.sub("", header))
     for role, pattern, word in _WORDS_OF_ROLES:
         if not role or role in {_ROLES.get(one) for one in _lowered(text)}:
             text = pattern.sub(word, text)
@@ -148,14 +159,33 @@ def _role(words: Sequence[str]) -> str:
     return roles[0] if len(roles) == 1 else ""
 
 
-def meaning_of(header: str, base: bool, drives: bool = False) -> Meaning:
-    """What the name of a column tells; `base` says that the log is of a base, with axes x, y, yaw.
+def joint_in(header: str, joints: Collection[str]) -> str:
+    """The one of some joints that the name of a column has beside words that name no other; "" for none."""
+    for joint in sorted(joints, key=len, reverse=True):
+        rest = _without(header, joint)
+        if rest != header and _joint(rest).lower() in _GENERAL:
+            return joint
+    return ""
 
-    `drives` says that "v" alone is its speed forward.
+
+def _without(header: str, joint: str) -> str:
+    return re.sub(rf"(?<![A-Za-z0-9]){re.escape(joint)}(?![A-Za-z0-9])", "", header, count=1)
+
+
+def meaning_of(header: str, base: bool, forward: str = "", joint: str = "") -> Meaning:
+    """What the name of a column tells.
+
+    Args:
+        header: the name.
+        base: whether the log is of a base, with axes x, y, yaw.
+        forward: the axis that `forward_axes` tells of it.
+        joint: the joint of the robot that `joint_in` finds in it; its name tells nothing else.
     """
     if described := _DESCRIBED.fullmatch(header.strip()):
         return Meaning(described["role"], described["channel"], described["unit"] or "")
-    words, unit, brackets = _words(header), unit_of(header), _BRACKETS.findall(header)
+    header = _without(header, joint) if joint else header
+    words = _words(header) or (["joint"] if joint else [])
+    unit, brackets = unit_of(header), _BRACKETS.findall(header)
     if not words or _OTHERS & {*words} or (words == ["i"] and not unit_of(header[1:])):  # it may count the lines
         return Meaning()
     if words in (["ms"], ["us"], ["ns"]) and not brackets:
@@ -164,11 +194,19 @@ def meaning_of(header: str, base: bool, drives: bool = False) -> Meaning:
         return Meaning(why=f"unit {brackets[-1]!r} is none that is known: give it with a factor")
     commanded = any(word in _COMMANDS for word in words)
     role = _role(words)
+    if joint:
+        return _of_joint(header, words, role, commanded, unit, joint)
     if base and ("orientation" in words or {"position", "z"} <= {*words}):  # of a pose in space
         return Meaning()
-    if base and (axis := _axis(words) or ("x" if drives and _is_of(words, _FORWARD) else "")):
+    if base and (axis := forward or _axis(words)):
         role = _role([word for word in words if word not in _AXES])
-        return _of_axis(words, axis, role, commanded or "u" in words, unit)
+        if forward and unit == "V":  # the symbol of a speed
+            role, unit = "velocity", "m/s"
+        one = _of_axis(words, axis, role, commanded or "u" in words, unit)
+        if one.role and _RPS.search(header):
+            name = f"{one.role}.{axis}"
+            return Meaning("", axis, "rad/s", f"{name}:rad/s, or {name}:turn/s of revolutions", one.role)
+        return one
     named = words[-1] in _TIMES or (words[0] in _TIMES and not role) or [w for w in words if w not in _UNITS] == ["t"]
     if (named and not unit) or (unit in units_of("time") and (named or _BRACKETS.search(header))):
         return Meaning("time", "", "ns" if _NANOSECONDS & {*words} else "" if unit == "s" else unit)
@@ -179,7 +217,9 @@ def _axis(words: Sequence[str]) -> str:
     """Axis of a base that some words name, "" for none."""
     if _ANGULAR & {*words}:
         return "" if {"x", "y"} & {*words} else "yaw"
-    named = next((axis for word in words if (axis := {**_SPEEDS, **_AXES}.get(word))), "")
+    numbered = {word for word, after in pairwise(words) if after.isdigit()}  # "w0" is a wheel
+    axes = {**_SPEEDS, **{word: axis for word, axis in _AXES.items() if word not in numbered}}
+    named = next((axis for word in words if (axis := axes.get(word))), "")
     return named or ("x" if _LINEAR & {*words} and "z" not in words else "")
 
 
@@ -199,8 +239,8 @@ def _of_axis(words: Sequence[str], axis: str, role: str, commanded: bool, unit: 
     return Meaning("", axis, unit, f"measured.{axis}, a speed, or pose.{axis} by motion capture", "measured")
 
 
-def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, unit: str) -> Meaning:
-    """Meaning of a column of a joint."""
+def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, unit: str, joint: str = "") -> Meaning:
+    """Meaning of a column of a joint, of which the name is in the header if it is none of the robot."""
     name = _joint(header)
     if not role and (role := _OF_UNIT.get(unit, "") if _BRACKETS.search(header) else ""):  # a word of another language
         name = _joint("".join(char for char in header if char.isdigit()))
@@ -208,6 +248,7 @@ def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, uni
         role, name = "temperature", _joint(header[header.lower().index("t") + 1 :])
     if role == "voltage" and name in ("U", "u"):  # the symbol of a voltage
         name = "joint"
+    name = joint or name
     if role == "temperature":
         housing, winding = bool(_HOUSING & {*words}), bool(_WINDING & {*words})
         role = "housing" if housing else role
@@ -222,15 +263,37 @@ def _of_joint(header: str, words: Sequence[str], role: str, commanded: bool, uni
     return Meaning(role, name, unit) if role else Meaning()
 
 
-def drives_forward(headers: Sequence[str]) -> bool:
-    """Whether names of columns command a base by its speed forward and its rate of turn, as "v_cmd" and "w_cmd"."""
-    commanded = [words for words in map(_words, headers) if {"u", *_COMMANDS} & {*words}]
-    return all(any(_is_of(words, kind) for words in commanded) for kind in (_FORWARD, _TURNING))
+def forward_axes(headers: Sequence[str]) -> list[str]:
+    """Axis of each column of a base that drives and turns, where no name tells axes, as "v_cmd", "w_cmd", "v", "w".
+
+    It is "" for other columns, and for those of a log that does not command both.
+    """
+    texts = list(map(_without_brackets, headers))
+    symbols = _SYMBOLS if {token for text in texts for token in _TOKEN.findall(text)} >= {*_SYMBOLS} else ()
+    units = [{*map(_bracketed, _BRACKETS.findall(header))} - {""} for header in headers]
+    words = [_lowered(text, symbols) if of <= _OF_SPEED else [] for text, of in zip(texts, units, strict=True)]
+    commanded = [one for one in words if {"u", *_COMMANDS} & {*one}]
+    if not all(any(_is_of(one, kind) for one in commanded) for kind in (_FORWARD, _TURNING)):
+        return [""] * len(headers)
+    # An input u has an output y.
+    rest = [one[1:] if one[:1] == ["y"] and any("u" in other for other in commanded) else one for one in words]
+    return ["x" if _is_of(one, _FORWARD) else "yaw" if _is_of(one, _TURNING) else "" for one in rest]
+
+
+def commands_of_messages(headers: Sequence[str]) -> set[str]:
+    """Names of columns of a Twist that `rostopic echo -p` wrote without the name of its topic: such one is a command.
+
+    None where another column is one. That of an odometry is in a `twist.twist`.
+    """
+    if any({"u", *_COMMANDS} & {*_words(header)} for header in headers):
+        return set()
+    twists = ([f"{start}{kind}.{axis}" for kind in ("linear", "angular") for axis in "xyz"] for start in _MESSAGES)
+    return {name for names in twists if {*names} <= {*headers} for name in names}
 
 
 def _is_of(words: Sequence[str], kind: set[str]) -> bool:
     """Whether words, but for units and those of commands and measurements, are of a kind."""
-    rest = {*words} - {"u"} - _COMMANDS - _SILENT - {unit for unit in _UNITS if len(unit) > 1}
+    rest = {*words} - {"u"} - _COMMANDS - _SILENT - {unit for unit in _UNITS if len(unit) > 1 and unit not in kind}
     return bool(rest) and rest <= kind
 
 
@@ -238,8 +301,8 @@ def is_base(headers: Sequence[str]) -> bool:
     """Whether names of columns are of a base, which moves along axes."""
     words = {word for header in headers for word in _words(header)}
     return (
-        drives_forward(headers)
-        or bool({*_SPEEDS, *_LINEAR, "angular"} & words)
+        any(forward_axes(headers))
+        or bool({*_SPEEDS, *_LINEAR, "angular", "angvel"} & words)
         or any({"x", other} <= words for other in ("y", "yaw"))
     )
 

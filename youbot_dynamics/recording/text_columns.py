@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 
 from youbot_dynamics.errors import RecordingError, listed
-from youbot_dynamics.recording._columns import AXES, Column, parse_columns
+from youbot_dynamics.recording._columns import AXES, Column, is_number, parse_columns
 from youbot_dynamics.recording._lines import (
     FORMATS,
     HEADER_LINES,
@@ -19,8 +19,19 @@ from youbot_dynamics.recording._lines import (
     fields_of,
     is_date,
     is_value,
+    unit_since_1970,
 )
-from youbot_dynamics.recording._names import Meaning, beside, drives_forward, is_base, meaning_of, one_joint, unit_of
+from youbot_dynamics.recording._names import (
+    Meaning,
+    beside,
+    commands_of_messages,
+    forward_axes,
+    is_base,
+    joint_in,
+    meaning_of,
+    one_joint,
+    unit_of,
+)
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log")
 _START = 1_000_000  # bytes that tell the encoding
@@ -74,8 +85,7 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
             command that may be another; with what may be given as `--columns`.
     """
     names, first, source = _header(path)
-    base, drives = is_base(names), drives_forward(names)
-    meanings = _own_joints(beside([meaning_of(name, base, drives) for name in names]), joints, known)
+    meanings = _own_joints(beside(_whole_poses(_meanings(names, known))), joints, known)
     meanings = _one_time(meanings, names, first)
     if rate > 0.0:
         meanings = [Meaning() if one.role == "time" else one for one in meanings]
@@ -91,7 +101,7 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
             twice.append((key, seen[key], name))
             described[k] = "_"
         seen.setdefault(key, name)
-    columns = ",".join(described).rstrip(",_")
+    columns = ",".join(described[: max((k + 1 for k, of in enumerate(described) if of != "_"), default=0)])
     unclear = "; ".join(f"{name!r} ({one.why})" for name, one in zip(names, meanings, strict=True) if one.why)
     if twice:
         (key, former, other), *_ = twice
@@ -113,10 +123,30 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
     unused = [name for name, one in zip(names, meanings, strict=True) if name and not (one.role or one.why)]
     used = [f"{name} = {of}" for name, of in zip(names, described, strict=True) if of not in ("_", name)]
     told = f"{path.name}: {', '.join(used) or 'columns'}, {source}, in SI units where none is named"
+    times = [field for field, of in zip(first, described, strict=False) if of == "time" and is_number(field)]
+    units = [unit for field in times if (unit := unit_since_1970(float(field))) not in ("", "s")]
+    told += "".join(f", and the time since 1970 in {unit}" for unit in units)
     told += f"; unclear: {unclear}" if unclear else ""
     told += f"; not used: {listed(unused)}" if unused else ""
     otherwise = f"change --columns '{columns}'" if used else "give --columns"
     return Columns(columns, rate, f"{told}; to read it otherwise, {otherwise}")
+
+
+def _meanings(names: Sequence[str], known: Collection[str]) -> list[Meaning]:
+    """Meanings of the columns with some names, of which those of `known` joints come first."""
+    own = [joint_in(name, known) for name in names]
+    others = ["" if joint else name for name, joint in zip(names, own, strict=True)]
+    base, axes, commands = is_base(others), forward_axes(others), commands_of_messages(others)
+    meanings = [meaning_of(name, base, axis, joint) for name, axis, joint in zip(names, axes, own, strict=True)]
+    sent = [name in commands and one.role == "measured" for name, one in zip(names, meanings, strict=True)]
+    return [replace(one, role="command") if of else one for one, of in zip(meanings, sent, strict=True)]
+
+
+def _whole_poses(meanings: Sequence[Meaning]) -> list[Meaning]:
+    """The meanings without a pose that lacks an axis, such as one whose heading is a quaternion."""
+    lacking = {*AXES} - {one.channel for one in meanings if one.role == "pose"}
+    why = f"a pose only with {' and '.join(f'pose.{axis}' for axis in AXES if axis in lacking)}"
+    return [Meaning(why=why) if lacking and one.role == "pose" else one for one in meanings]
 
 
 def described_columns(path: Path, description: str, rate: float = 0.0) -> Columns:

@@ -2,9 +2,9 @@
 
 The reader detects the delimiter (``;``, tab, ``,``, ``|`` or blanks), decimal commas between ``;`` or tabs, and the
 header lines: the data start at the first line where all described columns are numbers. Numbers and names may be in
-double quotes. Empty lines are ignored. An empty entry or ``nan`` is a value that was not measured, but no time.
-Infinite entries are errors. A time may be a date with a time of day (ISO 8601), also in two columns; a zone behind it
-is ignored.
+double quotes. Empty lines are ignored, and so are those that repeat the line before them in all described columns. An
+empty entry or ``nan`` is a value that was not measured, but no time. Infinite entries are errors. A time may be a date
+with a time of day (ISO 8601), also in two columns; a zone behind it is ignored. A time since 1970 tells its unit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from youbot_dynamics.arrays import Vector, read_only
+from youbot_dynamics.arrays import Flags, Vector, read_only
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.files import read_bytes
 from youbot_dynamics.recording._columns import (
@@ -44,6 +44,7 @@ from youbot_dynamics.recording._lines import (
     is_date,
     is_value,
     seconds_of,
+    unit_since_1970,
     value_of,
 )
 from youbot_dynamics.recording._names import unit_of
@@ -119,8 +120,8 @@ def read_text_log(path: Path | str, columns: str, rate: float = 0.0) -> TextLog:
         path: the file.
         columns: ``name[:unit]`` for each column in file order, such as ``time:ms,_,command.x:rad/s,measured.x``. ``_``
             skips a column. Columns after the last name are not read. Several times, as of seconds and nanoseconds, add
-            up. ``name=header[:unit]`` finds a column by its name
-            in the header instead. A value without a unit is in SI; ``unit/4096`` and ``-0.5*unit`` scale it.
+            up. ``name=header[:unit]`` finds a column by its name in the header instead. A value without a unit is in
+            SI, but a time since 1970 tells its unit; ``unit/4096`` and ``-0.5*unit`` scale it.
             A commanded position becomes a commanded speed.
         rate: lines a second [Hz] of a log without a column with the time; 0 for one with it.
 
@@ -138,7 +139,10 @@ def read_text_log(path: Path | str, columns: str, rate: float = 0.0) -> TextLog:
     layout = _find_data(path, encoding_of(content), described, named)
     _check_header(layout)
     layout, values = _with_one_time(layout, _load(layout), rate)
-    _check_values(layout, values)
+    again = _repeating(values)
+    _check_values(layout, values, again)
+    values = values[~again]
+    layout = _since_1970(layout, float(values[0, layout.time]))
     _check_times(layout, values)
     roles: dict[str, dict[str, Vector]] = {role: {} for role in ("time", *ROLES)}
     for column, value in zip(layout.columns, values.T, strict=True):
@@ -335,8 +339,15 @@ def _bad_entry(path: Path, number: int, line: str, got: str) -> RecordingError:
     )
 
 
-def _check_values(layout: _Layout, values: Vector) -> None:
-    """Refuse infinite values and times that are nan or do not increase, naming the line."""
+def _repeating(values: Vector) -> Flags:
+    """Whether each of some rows (n, columns) repeats the one before it, its time included, (n,)."""
+    same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+    repeating: Flags = np.append([False], np.all(same, axis=1))
+    return repeating
+
+
+def _check_values(layout: _Layout, values: Vector, again: Flags) -> None:
+    """Refuse infinite values and times that are nan or do not increase, but for rows `again`, naming the line."""
     time = values[:, layout.time]
     bad = np.isinf(values).any(axis=1) | np.isnan(time)
     if bad.any():
@@ -345,7 +356,7 @@ def _check_values(layout: _Layout, values: Vector) -> None:
         wrong = int(np.argmax(np.isinf(values[row]))) if not math.isnan(time[row]) else layout.time
         what = "nan as time" if math.isnan(time[row]) else "an infinite value"
         raise _bad_entry(layout.path, number, line, f"{what} in column {layout.columns[wrong].place + 1}")
-    stuck = np.flatnonzero(np.diff(time) <= 0.0)
+    stuck = np.flatnonzero((np.diff(time) <= 0.0) & ~again[1:])
     if stuck.size:
         row = int(stuck[0]) + 1
         number, _ = next(islice(layout.lines(), row, None))
@@ -357,6 +368,17 @@ def _check_values(layout: _Layout, values: Vector) -> None:
             expected="times that increase from line to line",
             remedy=rounded if repeated else "correct the file, or name the column that holds the time",
         )
+
+
+def _since_1970(layout: _Layout, first: float) -> _Layout:
+    """The layout with the unit that a first time since 1970 tells, if none was named."""
+    time = layout.columns[layout.time]
+    unit = "" if time.unit else unit_since_1970(first)
+    if not unit:
+        return layout
+    columns = list(layout.columns)
+    columns[layout.time] = replace(time, factor=units_of("time")[unit][1])
+    return replace(layout, columns=tuple(columns))
 
 
 def _check_times(layout: _Layout, values: Vector) -> None:
@@ -371,6 +393,8 @@ def _check_times(layout: _Layout, values: Vector) -> None:
     # A log of a motor's heat has one line a second where it has temperatures; its motion is not what it is about.
     heat = any(column.role in _HEAT for column in layout.columns)
     whole = len(moments) >= _FEWEST_WHOLE and not heat and not np.any(moments % 1.0)
+    # Microseconds since a boot look like milliseconds since 1970, a thousand times too slow.
+    whole = whole or time.factor != 1.0
     if max(0.0, last) - min(0.0, first) > _LONGEST:
         got, expected = "a time beyond 9e9 s", "seconds"
     elif period > (longest := _LONGEST_WHOLE if whole else _LONGEST_PERIOD):

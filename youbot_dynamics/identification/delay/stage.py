@@ -15,7 +15,7 @@ from youbot_dynamics.errors import IdentificationError, RecordingError
 from youbot_dynamics.identification.delay._estimator import DelayEstimate, combine, estimate_delay
 from youbot_dynamics.identification.finding import CASES, Finding, FitCurve, Row, StageResult, Table
 from youbot_dynamics.identification.least_squares import Estimate, Unknown, reaching
-from youbot_dynamics.identification.reading import ONE_WAY, Opened
+from youbot_dynamics.identification.reading import MERGED, ONE_WAY, Opened
 from youbot_dynamics.identification.signals import (
     UNITS,
     UNLIKELY_GAIN,
@@ -107,6 +107,7 @@ def text_signals(log: TextLog) -> MotionSignals:
     if not both:
         got = f"commands {', '.join(log.command) or 'none'}, motions {', '.join({**speed, **place}) or 'none'}"
         remedy = "name them in --columns as command.NAME and measured.NAME"
+        remedy += "" if log.command and {**speed, **place} else f", {MERGED}"
         raise RecordingError(f"{log.path}", got=got, expected="a channel with both", remedy=remedy)
     speeds = all(name in log.measured for name in both) or not any(name in place for name in both)
     motion = [speed[name] if speeds else place.get(name, np.full(len(log.time), np.nan)) for name in both]

@@ -29,7 +29,7 @@ from youbot_dynamics.identification.pipeline._known import (
     with_errors_of_scales,
     with_untold_rows,
 )
-from youbot_dynamics.identification.reading import Opened, Options, Source, columns_of, robot_of
+from youbot_dynamics.identification.reading import MERGED, Opened, Options, Source, columns_of, robot_of
 from youbot_dynamics.identification.result import Result, Skipped, within_ranges
 from youbot_dynamics.identification.signals import base_signals
 from youbot_dynamics.identification.stages import PHASES, STAGES, Taken, chosen_stages, stage_of
@@ -197,7 +197,7 @@ def _requested(only: tuple[str, ...], robot: Robot, logs: Sequence[Columns | Non
     found = tuple(name for name in names if roles & _SIGNALS[name] or (None in logs and STAGES[name].of))
     if not found:
         expected = "command with a motion for a delay, or position with effort for friction"
-        got, remedy = ", ".join(sorted(roles)), "name these columns with --columns"
+        got, remedy = ", ".join(sorted(roles)), f"name these columns with --columns, {MERGED}"
         raise RecordingError(f"columns of {thing}", got=got, expected=expected, remedy=remedy)
     return found
 

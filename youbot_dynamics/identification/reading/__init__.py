@@ -8,7 +8,7 @@ from youbot_dynamics.identification.reading._clock import (
     on_clock_of_receiver,
     on_one_clock,
 )
-from youbot_dynamics.identification.reading._logs import columns_of, efforts_of, robot_of, untold_rows
+from youbot_dynamics.identification.reading._logs import MERGED, columns_of, efforts_of, robot_of, untold_rows
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
     Opened,
@@ -31,6 +31,7 @@ from youbot_dynamics.identification.reading._opened import (
 from youbot_dynamics.identification.reading._quality import excess_of_angles, look_at
 
 __all__ = [
+    "MERGED",
     "ONE_WAY",
     "Opened",
     "Options",

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from youbot_dynamics.arrays import Flags, Vector, burst_length, usual_step
+from youbot_dynamics.errors import counted
 from youbot_dynamics.identification.least_squares import NORMAL
 
 _ROUNDING = 0.01  # [s] by which stamps of a synchronised clock may be later than the reception
@@ -36,9 +37,10 @@ def rhythm(stamps: Vector, jumps: Sequence[int]) -> tuple[float, int, tuple[str,
     warnings = []
     back, same = int(np.count_nonzero(steps < 0.0)), int(np.count_nonzero(steps == 0.0))
     if back:
-        warnings.append(f"{back} messages are stamped earlier than the one before: out of order, or from two senders")
+        early = counted(back, "message is", "messages are")
+        warnings.append(f"{early} stamped earlier than the one before: out of order, or from two senders")
     if same:
-        warnings.append(f"{same} messages repeat the stamp of the one before")
+        warnings.append(f"{counted(same, 'message repeats', 'messages repeat')} the stamp of the one before")
     steps = steps[steps > 0.0]
     if not len(steps):
         return nan, 0, tuple(warnings)
@@ -62,7 +64,7 @@ def rhythm(stamps: Vector, jumps: Sequence[int]) -> tuple[float, int, tuple[str,
         long = steps[(steps > _MISSING * period) & (around > (_MISSING + 2.0) * period)]
         missing = int(np.sum(np.round(long / period) - 1.0))
         if missing:
-            lost = "1 message is" if missing == 1 else f"{missing} messages are"
+            lost = counted(missing, "message is", "messages are")
             where = "1 gap" if len(long) == 1 else f"{len(long)} gaps, the longest"
             warnings.append(
                 f"{lost} missing in {where} of {float(long.max()):.3g} s, at a rate of {1.0 / period:.4g} Hz"

@@ -18,6 +18,8 @@ from youbot_dynamics.recording.text_log import AXES, JOINT_ROLES, TextLog, read_
 from youbot_dynamics.robot import UNNAMED, Robot, unnamed_robot
 
 _BAG_FILES = (".mcap", ".db3", ".bag")
+# Remedy where a text log has commands or motions alone.
+MERGED = "or merge the file of the commands with that of the motion: docs/identification/text_logs.md"
 _NAMELESS = "youbot"  # robot that is assumed where no file names one
 
 

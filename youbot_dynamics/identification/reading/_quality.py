@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Vector, rms
-from youbot_dynamics.errors import RecordingError, YoubotDynamicsError
+from youbot_dynamics.errors import RecordingError, YoubotDynamicsError, counted
 from youbot_dynamics.identification.reading._clock import check_clock
 from youbot_dynamics.identification.reading._opened import (
     Opened,
@@ -89,8 +89,9 @@ def _of_series(states: JointSeries) -> Iterator[str]:
     who = f"{states.topic} ({states.names[0]} ...)"
     if states.rejected:
         yield (
-            f"{who}: {states.rejected} messages were left out because stamps decrease or are missing, or a field has "
-            "the wrong length; check for a clock that was set, two publishers of the topic, or messages out of order"
+            f"{who}: {counted(states.rejected, 'message was', 'messages were')} left out because stamps decrease or "
+            "are missing, or a field has the wrong length; check for a clock that was set, two publishers of the "
+            "topic, or messages out of order"
         )
     for what, table in (("positions", states.position), ("velocities", states.velocity), ("efforts", states.effort)):
         numbers = np.isfinite(table)
