@@ -17,11 +17,12 @@ from stage_bags import WHEELS, Row, arm_rows, base_rows, joint_state_cdr, nanose
 
 from youbot_dynamics.errors import IdentificationError, OutputError, RecordingError, YoubotDynamicsError
 from youbot_dynamics.identification.calibration.stage import FINDINGS as CALIBRATION
+from youbot_dynamics.identification.delay.stage import FINDINGS as DELAY
 from youbot_dynamics.identification.finding import Finding, StageResult
 from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Kind, Reason
 from youbot_dynamics.identification.pipeline import Identification, fleet_worker, identify
 from youbot_dynamics.identification.pipeline._extraction import HereWorker, Task
-from youbot_dynamics.identification.pipeline._known import with_errors_of_scales
+from youbot_dynamics.identification.pipeline._known import with_errors_of_orders, with_errors_of_scales
 from youbot_dynamics.identification.pipeline._pipeline import _add
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.identification.response.stage import FINDINGS as RESPONSE
@@ -320,3 +321,20 @@ def test_a_gain_by_the_wheels_has_the_error_of_the_geometry_that_the_same_record
     assert alone == gain and wider.identified
     assert wider.estimate.standard_error == pytest.approx(0.95 * np.hypot(error, 1e-4))
     assert wider.estimate.interval[1] - 0.95 > 1.9 * wider.estimate.standard_error
+
+
+@pytest.mark.parametrize(("friction", "wider"), [(0.0, True), (0.05, False)])
+def test_a_gain_of_wheels_without_friction_holds_that_of_an_axis_with_a_lag_of_its_own(friction: float, wider) -> None:
+    """Mecanum bases whose axes have different lags: .912 +-.004 ticked for .932, and twelve more of 30."""
+
+    def estimate(name: str, unit: str, value: float, error: float) -> Estimate:
+        return Estimate(name, unit, value, error, (value - NORMAL * error, value + NORMAL * error), None)
+
+    delay = Finding(DELAY.row("effective_x"), estimate("effective_x", "s", 0.28, 1e-3), details={"gain": 0.932})
+    gain = Finding(RESPONSE.row("gain_x"), estimate("gain_x", "1", 0.912, 4e-3))
+    coulomb = Finding(RESPONSE.row("wheel_coulomb"), estimate("wheel_coulomb", "N m", friction, 0.01))
+    stages = [StageResult("delay", (delay,))]
+    judged = with_errors_of_orders(StageResult("response", (gain, coulomb)), stages).findings[0].estimate
+    assert judged.identified
+    assert (judged.interval[1] >= 0.932) == wider
+    assert (judged.standard_error > 0.02) == wider

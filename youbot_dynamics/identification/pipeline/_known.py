@@ -15,6 +15,10 @@ from youbot_dynamics.identification.pipeline._extraction import Extracted
 _FRICTION = "wheel_coulomb"  # of the response
 _PARTS = {"dead_time_{axis}": "dead_time_{axis}", "lag": "lag_{axis}"}  # of response -> of delay
 _OTHER_ORDER = Reason(Kind.OTHER_EXPLANATION, "several lags in series explain the motion too, with another dead time")
+_GAIN, _DELAY = "gain_{axis}", "effective_{axis}"  # of the response; of the delay, with the gain that it fits
+_OTHER_LAGS = Reason(
+    Kind.OTHER_EXPLANATION, "the axes have lags of their own, which wheels that are all alike have not"
+)
 _BETWEEN_ROWS = "; when commands were sent between the rows is not told"
 
 
@@ -37,10 +41,10 @@ def with_errors_of_scales(outcome: StageResult, stages: Sequence[StageResult]) -
 
 
 def with_errors_of_orders(outcome: StageResult, stages: Sequence[StageResult]) -> StageResult:
-    """The response with what the stage `delay` leaves open of dead time and lag, if no friction of wheels shows.
+    """The response with what the stage `delay` leaves open of dead time, lag and gain, if no friction of wheels shows.
 
     Both explain the same motion by dead time and lag then, but only the delay has several lags in series as another
-    explanation. With friction, the loops that it disturbs are that of the response.
+    explanation, and a lag for each axis. With friction, the loops that it disturbs are that of the response.
     """
     friction = next((one.estimate for one in outcome.findings if one.row.key == _FRICTION), None)
     shown = friction is None or friction.value > NORMAL * friction.standard_error
@@ -48,8 +52,15 @@ def with_errors_of_orders(outcome: StageResult, stages: Sequence[StageResult]) -
     if outcome.stage != "response" or shown or not parts:
         return outcome
 
+    gains = {one.row.of.get("axis"): one.details["gain"] for one in parts if one.row.key == _DELAY and one.identified}
+
     def judged(finding: Finding) -> Finding:
         name, axis = finding.row.key, finding.row.of.get("axis")
+        if name == _GAIN:
+            change = abs(finding.estimate.value - float(gains.get(axis, finding.estimate.value)))
+            rival = Rival(_OTHER_LAGS, {finding.estimate.name: change})
+            (wider,) = widened([finding.estimate], [Unknown(finding.estimate.name, "1")], [rival], NORMAL)
+            return replace(finding, estimate=wider)
         same = [one.estimate for one in parts if one.row.key == _PARTS[name] and axis in (None, one.row.of["axis"])]
         errors = [(0.5 * float(np.ptp(one.interval)) / NORMAL, one.value) for one in same if math.isfinite(one.value)]
         error, value = min(filter(lambda pair: math.isfinite(pair[0]), errors), default=(0.0, finding.estimate.value))
@@ -59,7 +70,10 @@ def with_errors_of_orders(outcome: StageResult, stages: Sequence[StageResult]) -
         (wider,) = widened([finding.estimate], [unknown], [rival], NORMAL)
         return replace(finding, estimate=wider)
 
-    return replace(outcome, findings=tuple(judged(one) if one.row.key in _PARTS else one for one in outcome.findings))
+    of_orders = {*_PARTS, _GAIN}
+    return replace(
+        outcome, findings=tuple(judged(one) if one.row.key in of_orders else one for one in outcome.findings)
+    )
 
 
 def with_untold_rows(outcome: StageResult, extracts: Sequence[Extracted]) -> StageResult:
