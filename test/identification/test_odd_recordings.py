@@ -388,8 +388,8 @@ def test_stamps_of_wheels_later_than_those_of_poses_are_told_before_anything_els
     plant.late = late
     bag = write_rows(tmp_path / "bag", base_run(plant, plant.advance, base_motion(30.0), 1, told=None).rows)
     found = identify([bag], ROBOT, Options(), only=("calibration", "delay"))
-    told = [warning for warning in found.warnings if "later than those of the poses" in warning]
+    told = [warning for warning in found.warnings if "later than the poses of the same motion" in warning]
     assert bool(told) == (late > 0.0)
     if late:
         assert found.warnings[0] == told[0] and "delays by these stamps contain it" in told[0]
-        assert float(told[0].split(" are ")[1].split(" ")[0]) == pytest.approx(80.0, abs=5.0)
+        assert float(told[0].split(" stamped ")[1].split(" ")[0]) == pytest.approx(80.0, abs=5.0)

@@ -284,7 +284,8 @@ def told(result: Result, width: int, result_file: str = "", robot: str = "", ver
         first += wrap(text if verbose else textwrap.shorten(text, room, placeholder=f" ... ({more})"))
     if len(warnings) > _MOST_WARNINGS and not verbose:
         first += wrap(f"and {len(warnings) - _MOST_WARNINGS} more ({more})")
-    if any(finding.identified for finding in result.of(GAIN)) and result.of_stage("calibration") == ():
+    known = any(finding.identified for finding in result.of_stage("calibration"))
+    if any(finding.identified for finding in result.of(GAIN)) and not known:
         last += wrap("gains are those for the wheel radius and lever in use")
     if result.sources and result.enough_for and said.blocks and not result.warnings:
         last += wrap(result.enough_for)

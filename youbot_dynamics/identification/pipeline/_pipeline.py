@@ -264,9 +264,9 @@ def _late_stamps(stages: Sequence[StageResult]) -> tuple[str, ...]:
         return ()
     by = " or ".join(f"{-1e3 * offset.value:.3g} +-{500.0 * np.ptp(offset.interval):.2g} ms" for offset in late)
     return (
-        f"the stamps of the wheels are {by} later than those of the poses of the same motion: the driver stamps its "
-        "readings that late, and delays by these stamps contain it, or the clocks differ; stamp readings when they are "
-        "taken, and check the clocks",
+        f"wheels are stamped {by} later than the poses of the same motion: either their clocks differ, and delays are "
+        "right, or the driver stamps its readings that late, and delays by these stamps contain it; check the clocks, "
+        "and stamp readings when they are taken",
     )
 
 
