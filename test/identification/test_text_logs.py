@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from body_runs import ramps, twin_drive
 from command_line import exit_code
+from scipy.signal import lfilter
 from stage_bags import ROBOT, nanoseconds, write_rows
 
 from youbot_dynamics.errors import YoubotDynamicsError
@@ -234,3 +235,18 @@ def test_a_driver_that_did_not_know_the_radii_has_sent_a_turn_with_each_way(tmp_
     np.testing.assert_allclose(speeds, (signals.command * gains)[1:], atol=1e-6)
     assert np.max(np.abs(signals.command[:, 2])) > 1e-3
     np.testing.assert_allclose(signals.command[:, 0], twists[:, 0], atol=1e-12)
+
+
+def test_a_base_that_no_file_names_and_that_nobody_told_to_move_sideways_may_lack_that_axis(tmp_path):
+    """Every log of two wheels ended with "not identified: delay sideways", and the program with an error."""
+    time = 0.02 * np.arange(3000)
+    commands = np.repeat(np.random.default_rng(1).uniform(-0.4, 0.4, (60, 2)), 50, axis=0)
+    motion = lfilter([0.2], [1.0, -0.8], np.vstack([np.zeros((8, 2)), commands[:-8]]), axis=0)
+    motion += 0.002 * np.random.default_rng(2).standard_normal(motion.shape)
+    log = tmp_path / "log.csv"
+    table = np.column_stack([time, commands, motion])
+    np.savetxt(log, table, delimiter=",", fmt="%.6f", header="t,v_cmd,w_cmd,v,w", comments="")
+    result = identify([log], load_robot()).result
+    assert result["robot.base.delay.effective_x"].identified and result["robot.base.delay.effective_yaw"].identified
+    assert not [finding.name for finding in result.findings if finding.row.of_sideways]
+    assert exit_code("identify", log, "--out", tmp_path / "found") == 0

@@ -152,6 +152,8 @@ def identify(
             repeated |= _add(stages, outcome)
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
     stages = _without_what_limits_hide(stages)
+    if named.robot_id in UNNAMED:
+        stages = _without_sideways_motion(stages)
     _check_found(only, stages, lacking, extracted)
     missing = {name: str(problem) for name, problem in lacking.items()}
     missing |= {stage.stage: stage.missing for stage in stages if stage.missing}
@@ -250,6 +252,17 @@ def _without_what_limits_hide(stages: Sequence[StageResult]) -> list[StageResult
         return finding.refused(reason)
 
     return [replace(stage, findings=tuple(judged(stage, finding) for finding in stage.findings)) for stage in stages]
+
+
+def _without_sideways_motion(stages: Sequence[StageResult]) -> list[StageResult]:
+    """The stages without findings of sideways motion, if it was never commanded or measured: the base may lack it."""
+    sideways = [finding.estimate for stage in stages for finding in stage.findings if finding.row.of_sideways]
+    if any(one.reason is None or one.reason.kind not in (Kind.NOT_EXCITED, Kind.NOT_MEASURED) for one in sideways):
+        return list(stages)
+    return [
+        replace(stage, findings=tuple(finding for finding in stage.findings if not finding.row.of_sideways))
+        for stage in stages
+    ]
 
 
 def _late_stamps(stages: Sequence[StageResult]) -> tuple[str, ...]:
