@@ -105,6 +105,11 @@ def test_omni_wheels_need_no_leg_forward_and_have_no_lateral_factor():
     assert found["wheel_radius"].value == pytest.approx(0.0407, rel=1e-9)
     assert found["lever"].value == pytest.approx(0.133, rel=1e-9)
     assert "omni wheels have none" in found["lateral_factor"].verdict
+    robot = load_robot(robot_file=robot_path("robotino_2"))
+    true = robot.base.geometry.mecanum()
+    findings = tape_findings([leg(FORWARD, true), leg(SIDEWAYS, true), leg(TURN, true)], robot)
+    asked = [one.row.key for one in findings if one.is_parameter and not one.row.folded]
+    assert "wheel_distance" in asked and "lateral_factor" not in asked  # or the program would end with an error
 
 
 def test_a_differential_base_needs_a_leg_forward_and_turns_and_none_sideways():

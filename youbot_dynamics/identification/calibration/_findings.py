@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from youbot_dynamics.identification.calibration._fit import (
+    LATERAL_FACTOR,
     LEVER,
     LEVER_IN_WORDS,
     RADIUS,
@@ -72,7 +73,8 @@ def geometry_findings(calibration: Calibration, geometry: BaseGeometry, samples:
     The radius errors are parameters if all are identified (`all_radii_identified`). Otherwise the robot keeps its own,
     and the written radius is the one that gives the identified mean with them. Of `half_length` and `half_width` the
     motion shows only the lever: each is refused on its own, with the value of the configured ratio that gives the
-    identified lever. Of omni wheels the lever is `wheel_distance`, of a differential base half of the `track`.
+    identified lever. Of omni wheels, which have no lateral factor, the lever is `wheel_distance`; of a differential base
+    it is half of the `track`.
     """
     radii_identified = all_radii_identified(calibration.estimates)
     common = 1.0 if radii_identified else 1.0 / (1.0 + float(np.mean(geometry.wheel_radius_errors)))
@@ -91,7 +93,7 @@ def geometry_findings(calibration: Calibration, geometry: BaseGeometry, samples:
             half = replace(half, value=calibration.size_factor * getattr(geometry, name))
         findings.append(Finding(FINDINGS.row(name), half, samples, together=lever.identified))
     for estimate in calibration.estimates:
-        if estimate.name != RADIUS and not (sizes and estimate.name == LEVER):
+        if estimate.name != RADIUS and not (sizes and estimate.name in (LEVER, LATERAL_FACTOR)):
             row = FINDINGS.row(estimate.name)
             findings.append(Finding(row, estimate, samples, listed=row.optional and not radii_identified))
     return [finding for finding in findings if geometry.moves_sideways or not finding.row.of_sideways]
