@@ -316,6 +316,41 @@ def two_speeds(seed: int) -> np.ndarray:
     return np.array(command)
 
 
+@pytest.mark.parametrize(("steepest", "fastest", "seed"), [(1.5, 0.6, 0), (2.5, 0.65, 1)])
+def test_limits_of_speed_and_acceleration_are_found_together(steepest, fastest, seed):
+    """A delay twice the true one was identified, and an acceleration twice the true one."""
+    random, command = np.random.default_rng([seed, 8]), []
+    while len(command) * PERIOD < 70.0:
+        command += [float(random.choice([-1.0, -0.5, 0.0, 0.5, 1.0]))] * int(
+            random.choice([0.4, 0.8, 1.2, 1.6]) / PERIOD
+        )
+    found = limits_of(Plant(acceleration=steepest, fastest=fastest), np.array(command))
+    assert found["speed"].identified and holds(found["speed"], fastest)
+    assert found["acceleration"].identified and holds(found["acceleration"], steepest)
+    assert not found["effective"].identified and holds(found["gain"], 1.0)
+
+
+def slow_ramps(seed: int) -> np.ndarray:
+    """Speeds (n,) that change by 0.6 m/s2 to goals held for seconds, as of a navigation."""
+    random, speeds, speed, goal, left = np.random.default_rng([seed, 12]), [], 0.0, 0.0, 0
+    while len(speeds) * PERIOD < 70.0:
+        if left <= 0:
+            goal, left = 0.6 * random.choice([0.0, 0.5, 1.0, 0.8, -0.3]), int(random.uniform(1.2, 5.0) / PERIOD)
+        speed += np.clip(goal - speed, -0.6 * PERIOD, 0.6 * PERIOD)
+        left -= 1
+        speeds.append(speed)
+    return np.array(speeds)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_axis_that_brakes_faster_than_it_speeds_up_has_no_dead_band(seed):
+    """Commands up to 0.16 m/s were said to have no effect."""
+    found = limits_of(Plant(acceleration=0.4, braking=2.5), slow_ramps(seed))
+    assert holds(found["gain"], 1.0) and not found["effective"].identified and not found["acceleration"].identified
+    assert "brakes" in found["effective"].verdict
+    assert not found["dead_band"].identified or holds(found["dead_band"], 0.0)
+
+
 @pytest.mark.parametrize("noise", [0.3, *(pytest.param(noise, marks=pytest.mark.slow) for noise in (0.2, 0.5))])
 def test_a_limit_that_noise_hides_does_not_pass_for_a_delay(noise):
     plant, refused = Plant(acceleration=2.5, noise=noise), 0
