@@ -55,6 +55,7 @@ from youbot_dynamics.identification.least_squares import (
     Unknown,
     Whiteness,
     judge,
+    reaching,
     student,
     undetermined,
     unsettled,
@@ -97,6 +98,17 @@ class BodyAxis:
         """The same without a response, since an axis of the base stops between its commands."""
         refused = tuple(one.refused(stop) if one.identified else one for one in self.estimates)
         return replace(self, estimates=refused, modelled=np.zeros(0), whiteness=None)
+
+    def read_earlier(self, old: float) -> BodyAxis:
+        """The same, of readings that may be older than their stamps by up to a time [s]."""
+
+        def wider(one: Estimate) -> Estimate:
+            if one.name not in ("effective", "dead_time"):
+                return one
+            unknown = Unknown(one.name, one.unit, low=0.0)
+            return reaching(one, unknown, (one.interval[0] - old, one.interval[1]), _HELD_IN_ROWS)
+
+        return replace(self, estimates=tuple(wider(one) for one in self.estimates)) if old else self
 
     def without_curve(self) -> BodyAxis:
         """The same without the readings."""
@@ -178,7 +190,7 @@ def identify_axis(
                 expected=f"{_FEWEST} or more, in pieces of well over {LONGEST + WINDOW:g} s, also of the commands",
                 remedy="let the commands, the readings and the recording go on while the base rests",
             )
-        found = _fitted(HeldCommand(times, commands, 0.0), readings, readings.quantum(measured), unit)
+        found = _fitted(HeldCommand(times, commands, 0.0), readings, readings.quantum, unit)
     if isinstance(found, Reason):
         return replace(axis, estimates=_refused(unit, found))
     estimates, fit = found
@@ -238,6 +250,7 @@ _STILL = (
     "the axis never moved under commands of up to {fastest:.3g} {unit}: the robot lacks it, its motors were off, or "
     "its driver does not report this speed"
 )
+_HELD_IN_ROWS = "; readings are held over rows of the log, up to one row before they are shown"
 _NOT_MEASURED = Reason(Kind.NOT_MEASURED, "this axis was not measured")
 _NOT_COMMANDED = Reason(Kind.NOT_EXCITED, "this axis was never commanded")
 _LIMITED = Reason(
