@@ -273,6 +273,27 @@ def test_speeds_rounded_in_the_same_way_every_time_are_no_limit(seed):
     assert not found["speed"].identified and found["speed"].interval[1] == np.inf
 
 
+def few_speeds(seed: int) -> np.ndarray:
+    """Speeds (n,) of a keyboard: four sizes, both ways, with rests."""
+    random, speeds = np.random.default_rng([seed, 13]), []
+    while len(speeds) * PERIOD < 70.0:
+        speeds += [float(random.choice([-1, 1]) * random.choice([0.12, 0.18, 0.24, 0.3]))] * random.integers(14, 60)
+        speeds += [0.0] * random.integers(0, 30)
+    return np.array(speeds)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.006])
+def test_a_gain_holds_the_rounding_of_steady_speeds_unless_noise_averages_it(noise):
+    """Of 0.9459, 0.9384 +-0.0041 was identified."""
+    sizes = []
+    for seed, gain in enumerate(np.linspace(0.86, 1.06, 5).tolist()):
+        sent, stamps, speeds = Plant(gain=gain, noise=noise, rate=20.0).drive(command := few_speeds(seed), seed)
+        found = identify_axis("x", "m/s", sent, command, stamps, speeds)["gain"]
+        assert found.identified and holds(found, gain), (gain, found)
+        sizes.append(0.5 * float(np.ptp(found.interval)))
+    assert np.median(sizes) < (0.005 if noise else 0.02)
+
+
 def limits_of(plant: Plant, command: np.ndarray, asked: np.ndarray | None = None) -> BodyAxis:
     sent, stamps, speeds = plant.drive(command, 3)
     return identify_axis("x", "m/s", sent, command if asked is None else asked, stamps, speeds)
@@ -314,6 +335,41 @@ def two_speeds(seed: int) -> np.ndarray:
     while len(command) * PERIOD < 60.0:
         command += [float(random.choice([-0.8, -0.4, 0.0, 0.4, 0.8]))] * int(random.uniform(0.6, 2.0) / PERIOD)
     return np.array(command)
+
+
+@pytest.mark.parametrize(("steepest", "fastest", "seed"), [(1.5, 0.6, 0), (2.5, 0.65, 1)])
+def test_limits_of_speed_and_acceleration_are_found_together(steepest, fastest, seed):
+    """A delay twice the true one was identified, and an acceleration twice the true one."""
+    random, command = np.random.default_rng([seed, 8]), []
+    while len(command) * PERIOD < 70.0:
+        command += [float(random.choice([-1.0, -0.5, 0.0, 0.5, 1.0]))] * int(
+            random.choice([0.4, 0.8, 1.2, 1.6]) / PERIOD
+        )
+    found = limits_of(Plant(acceleration=steepest, fastest=fastest), np.array(command))
+    assert found["speed"].identified and holds(found["speed"], fastest)
+    assert found["acceleration"].identified and holds(found["acceleration"], steepest)
+    assert not found["effective"].identified and holds(found["gain"], 1.0)
+
+
+def slow_ramps(seed: int) -> np.ndarray:
+    """Speeds (n,) that change by 0.6 m/s2 to goals held for seconds, as of a navigation."""
+    random, speeds, speed, goal, left = np.random.default_rng([seed, 12]), [], 0.0, 0.0, 0
+    while len(speeds) * PERIOD < 70.0:
+        if left <= 0:
+            goal, left = 0.6 * random.choice([0.0, 0.5, 1.0, 0.8, -0.3]), int(random.uniform(1.2, 5.0) / PERIOD)
+        speed += np.clip(goal - speed, -0.6 * PERIOD, 0.6 * PERIOD)
+        left -= 1
+        speeds.append(speed)
+    return np.array(speeds)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_axis_that_brakes_faster_than_it_speeds_up_has_no_dead_band(seed):
+    """Commands up to 0.16 m/s were said to have no effect."""
+    found = limits_of(Plant(acceleration=0.4, braking=2.5), slow_ramps(seed))
+    assert holds(found["gain"], 1.0) and not found["effective"].identified and not found["acceleration"].identified
+    assert "brakes" in found["effective"].verdict
+    assert not found["dead_band"].identified or holds(found["dead_band"], 0.0)
 
 
 @pytest.mark.parametrize("noise", [0.3, *(pytest.param(noise, marks=pytest.mark.slow) for noise in (0.2, 0.5))])
@@ -479,6 +535,21 @@ def test_a_gyro_and_a_stamped_twist_give_the_yaw_axis(drive, tmp_path):
     assert yaw.identified and yaw.value == pytest.approx(drive.delays[2], abs=0.01)
     assert "not measured" in found["robot.base.delay.effective_x"].estimate.verdict
     assert found.sources[0].clock == "stamps of /cmd_vel and /imu/data"
+
+
+@pytest.mark.parametrize("rate", [30.0, 20.0])
+def test_readings_that_a_faster_log_repeats_are_not_taken_for_later_ones(rate, tmp_path):
+    """Readings at 30 Hz, held in rows at 100 Hz, gave 317.6 (316.7 to 318.6) ms for 307."""
+    plant, command = Plant(rate=rate, noise=0.004, quantum=1e-5), ramps(3)[:, 0]
+    sent, stamps, speeds = plant.drive(command, 3)
+    rows = np.arange(stamps[0], stamps[-1], 0.01)
+    held = speeds[np.searchsorted(stamps, rows, side="right") - 1]
+    asked = command[np.searchsorted(sent, rows, side="right") - 1]
+    np.savetxt(tmp_path / "log.csv", np.column_stack([rows, asked, held]), delimiter=",", fmt="%.6f")
+    options = Options(columns="time,command.x,measured.x")
+    result = identify([tmp_path / "log.csv"], ROBOT, options, only=("body",)).result
+    found = result["robot.base.delay.effective_x"].estimate
+    assert found.identified and holds(found, plant.delay) and np.ptp(found.interval) < 0.04
 
 
 def stamped_bag(folder: Path, drive: Drive, topic: str, kind: str, messages: list[bytes]) -> Path:

@@ -117,6 +117,8 @@ class Plant:
     servo: float = 0.0  # natural frequency of a servo with a damping of 0.8, instead of the lags [rad/s]
     overshoots: bool = False  # whether it is a PI servo; else its feedback alone is proportional
     acceleration: float = np.inf  # largest [m/s2]
+    braking: float = 1.0  # largest deceleration, as a multiple of it
+    fastest: float = np.inf  # largest speed that the axis follows [m/s]
     band: float = 0.0  # commands up to this size have no effect
     loss: float = 0.0  # speed that friction takes
     loss_back: float | None = None  # the same backward, if it is another
@@ -149,7 +151,7 @@ class Plant:
         sent = PERIOD * np.arange(len(command))
         time = np.arange(0.0, sent[-1], step)
         before = np.searchsorted(sent, time - self.dead_time, side="right") - 1
-        goals = self.settled(np.where(before >= 0, command[before], 0.0))
+        goals = np.clip(self.settled(np.where(before >= 0, command[before], 0.0)), -self.fastest, self.fastest)
         speeds, first, second, summed = np.zeros(len(time)), 0.0, 0.0, 0.0
         for k, goal in enumerate(goals.tolist()):
             speeds[k] = second
@@ -158,7 +160,8 @@ class Plant:
                 summed += step * self.servo**2 * (goal - second)
                 second += step * push
             else:
-                rate = min(max((goal - first) / self.lag, -self.acceleration), self.acceleration)
+                most = self.acceleration * (self.braking if (goal - first) * first < 0.0 else 1.0)
+                rate = min(max((goal - first) / self.lag, -most), most)
                 second += step * ((first - second) / self.second_lag if self.second_lag else rate)
                 first += step * rate
         period = 1.0 / self.rate

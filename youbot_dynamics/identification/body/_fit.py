@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from youbot_dynamics.arrays import Flags, Vector
 from youbot_dynamics.errors import IdentificationError, InputError
-from youbot_dynamics.identification.body._limits import limits_of
+from youbot_dynamics.identification.body._limits import Limits, limits_of
 from youbot_dynamics.identification.body._model import (
     BUDGET,
     GRID,
@@ -32,6 +32,8 @@ from youbot_dynamics.identification.body._model import (
     Fit,
     Readings,
     compared,
+    excess_of,
+    left_by,
 )
 from youbot_dynamics.identification.delay import (
     CONSTANT,
@@ -53,6 +55,7 @@ from youbot_dynamics.identification.least_squares import (
     Unknown,
     Whiteness,
     judge,
+    reaching,
     student,
     undetermined,
     unsettled,
@@ -95,6 +98,17 @@ class BodyAxis:
         """The same without a response, since an axis of the base stops between its commands."""
         refused = tuple(one.refused(stop) if one.identified else one for one in self.estimates)
         return replace(self, estimates=refused, modelled=np.zeros(0), whiteness=None)
+
+    def read_earlier(self, old: float) -> BodyAxis:
+        """The same, of readings that may be older than their stamps by up to a time [s]."""
+
+        def wider(one: Estimate) -> Estimate:
+            if one.name not in ("effective", "dead_time"):
+                return one
+            unknown = Unknown(one.name, one.unit, low=0.0)
+            return reaching(one, unknown, (one.interval[0] - old, one.interval[1]), _HELD_IN_ROWS)
+
+        return replace(self, estimates=tuple(wider(one) for one in self.estimates)) if old else self
 
     def without_curve(self) -> BodyAxis:
         """The same without the readings."""
@@ -176,7 +190,7 @@ def identify_axis(
                 expected=f"{_FEWEST} or more, in pieces of well over {LONGEST + WINDOW:g} s, also of the commands",
                 remedy="let the commands, the readings and the recording go on while the base rests",
             )
-        found = _fitted(HeldCommand(times, commands, 0.0), readings, readings.quantum(measured), unit)
+        found = _fitted(HeldCommand(times, commands, 0.0), readings, readings.quantum, unit)
     if isinstance(found, Reason):
         return replace(axis, estimates=_refused(unit, found))
     estimates, fit = found
@@ -206,27 +220,26 @@ def _fitted(
     if reason is not None:
         return reason
     first = Fit(sent, readings, start)
-    fit, limits, rivals = limits_of(first, quantum, unit)
-    band = _dead_band(fit, quantum, unit)
+    fit, within, limits, rivals, hides = limits_of(first, quantum, unit)
+    start = fit.delay, fit.lag
+    others = [Fit(one.applied(sent), readings, start) for _, one in rivals]
+    band = _dead_band(fit, sent, within, quantum, unit, others)
     dead_band = band.value if band.identified and band.interval[0] > 0.0 else 0.0
     if dead_band:
-        fit = Fit(_with_dead_band(fit.command, dead_band), readings, (fit.delay, fit.lag))
+        silent = _with_dead_band(sent, dead_band)
+        fit = Fit(within.applied(silent), readings, start)
+        others = [Fit(one.applied(silent), readings, start) for _, one in rivals]
     if not (first.settled and fit.settled):
         return unsettled(f"{BUDGET} evaluations")
     if fit.explained < LEAST_EXPLAINED:
         return _unexplained(fit.explained)
     response: tuple[Estimate, ...] = fit.estimates(sent)
-    if limits[0].identified:
-        hidden_reason = Reason(
-            Kind.OTHER_EXPLANATION,
-            f"the commands exceeded {limits[0].value:.3g} {unit}2, the largest acceleration of the axis, which hides "
-            "its delay; drive with smaller accelerations",
-        )
-        delay, dead_time, lag = (undetermined(unknown, hidden_reason) for unknown in fit.unknowns[:3])
+    if hides is not None:
+        delay, dead_time, lag = (undetermined(unknown, hides) for unknown in fit.unknowns[:3])
         response = delay, dead_time, lag, response[3]
-    for kind, rival in rivals:
-        others = Fit(_with_dead_band(rival, dead_band), readings, (fit.delay, fit.lag)).estimates(sent)
-        triples = zip(response, fit.unknowns, others, strict=True)
+    for (kind, _), rival in zip(rivals, others, strict=True):
+        alike = rival.estimates(sent)
+        triples = zip(response, fit.unknowns, alike, strict=True)
         before, response = response, tuple(_widened(one, unknown, other.value, kind) for one, unknown, other in triples)
         refused = any(old.identified and not new.identified for old, new in zip(before, response, strict=True))
         limits = [_doubtful(limit, kind) if refused else limit for limit in limits]
@@ -237,8 +250,13 @@ _STILL = (
     "the axis never moved under commands of up to {fastest:.3g} {unit}: the robot lacks it, its motors were off, or "
     "its driver does not report this speed"
 )
+_HELD_IN_ROWS = "; readings are held over rows of the log, up to one row before they are shown"
 _NOT_MEASURED = Reason(Kind.NOT_MEASURED, "this axis was not measured")
 _NOT_COMMANDED = Reason(Kind.NOT_EXCITED, "this axis was never commanded")
+_LIMITED = Reason(
+    Kind.OTHER_EXPLANATION,
+    "the axis may have no dead band but a limit of its acceleration or speed: drive with smaller accelerations",
+)
 _PERIODIC = Reason(
     Kind.CONFUSED,
     "the motion is periodic: another delay, or the opposite sign with half a period, fits as well",
@@ -342,17 +360,21 @@ def _start(command: HeldCommand, readings: Readings) -> tuple[tuple[float, float
     return start, None
 
 
-def _dead_band(fit: Fit, quantum: float, unit: str) -> Estimate:
-    """Largest command without effect [unit/s]: 0 if the data do not show one.
+def _dead_band(
+    fit: Fit, sent: HeldCommand, limits: Limits, quantum: float, unit: str, rivals: Sequence[Fit]
+) -> Estimate:
+    """Largest command without effect [unit/s], as sent, before any limits: 0 if the data do not show one.
 
     The misfit changes only where a tested dead band passes the size of a command, so the interval ends at such sizes,
-    and half a quantum of the readings beyond them: rounding hides speeds below it.
+    and half a quantum of the readings beyond them: rounding hides speeds below it. It is refused if one of the rivals,
+    with limits but without a dead band, is not excluded beside it.
     """
-    sizes = np.unique(np.round(np.abs(fit.command.values), 6))
+    sizes = np.unique(np.round(np.abs(sent.values), 6))
     sizes = sizes[sizes > 0.0]
     bands = np.append(0.0, sizes[sizes <= _WIDEST_BAND * sizes[-1]])
     bands = bands[np.unique(np.linspace(0, len(bands) - 1, _MOST_BANDS).round().astype(int))]
-    _, excess, freedom = compared(fit, (_with_dead_band(fit.command, band) for band in bands.tolist()))
+    commands = [limits.applied(_with_dead_band(sent, band)) for band in bands.tolist()]
+    _, excess, freedom = compared(fit, commands)
     best, admissible = int(np.argmin(excess)), excess <= student(freedom)
     first, last = np.flatnonzero(admissible)[[0, -1]].tolist()
     next_larger = np.append(bands[1:], sizes[sizes > bands[-1]][:1])  # the next larger command has an effect
@@ -360,7 +382,14 @@ def _dead_band(fit: Fit, quantum: float, unit: str) -> Estimate:
     value = 0.0 if low == 0.0 else 0.5 * float(bands[best] + next_larger[best])
     half_width = 0.5 * (high - low)
     unknown = Unknown("dead_band", unit, low=0.0, resolution=NEGLIGIBLE * float(sizes[-1]))
-    return judge(unknown, value, half_width / student(freedom), half_width, interval=(low, high))
+    band = judge(unknown, value, half_width / student(freedom), half_width, interval=(low, high))
+    if low == 0.0:
+        return band
+    if limits.braking != 1.0:  # the tested ratios are few: what they leave may look like a dead band
+        return band.refused_if_identified(_LIMITED)
+    silent = Fit(commands[best], fit.readings, (fit.delay, fit.lag))
+    _, excess, freedom = excess_of(fit.readings, [left_by(one, one.command) for one in (silent, *rivals)])
+    return band.refused_if_identified(_LIMITED if np.any(excess[1:] <= student(freedom)) else None)
 
 
 def _widened(estimate: Estimate, unknown: Unknown, other: float, kind: str) -> Estimate:

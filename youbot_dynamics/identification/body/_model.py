@@ -45,6 +45,9 @@ _BLOCK = 3.0 * WINDOW  # in which means depend little on those of the next [s]
 _SAME_RHYTHM = "; readings and commands have the same rhythm, and the lag is short"
 _MANY = 0.1  # inverse of the number of changes of one size, above which they are too few to average anything out
 _PHASES = 10  # of the steps of readings, on which changes may fall; at more, little stays open
+_FAR = 2.0  # largest change between two readings that counts as noise [quanta]
+_SETTLING = 0.6  # [s] after a change of the command and its delay, and half of it before, only noise changes a speed
+_AVERAGED = 0.4  # standard deviation of rounded readings that averages their rounding [quanta]
 HIDDEN = 0.12  # share of the residual that may look like a change of delay or gain after any averaging
 
 
@@ -68,7 +71,7 @@ class Readings:
     def __init__(self, time: Vector, motion: Vector, speeds: bool) -> None:
         kept = np.flatnonzero(np.diff(np.floor((time - time[0]) / _DENSEST), prepend=-1.0) > 0.0)
         self.negligible_delay, self.step, self._stamps = negligible_delay(time), usual_step(time), time
-        self._speeds, self.path = speeds, self._path_of(time, motion, speeds)[kept]
+        self._speeds, self._motion, self.path = speeds, motion, self._path_of(time, motion, speeds)[kept]
         self.time = time = time[kept]
         self._steps = np.diff(time)
         before, after = time - 0.5 * WINDOW, time + 0.5 * WINDOW
@@ -110,10 +113,34 @@ class Readings:
         sums = np.bincount(block, (cumulative[far] - cumulative[near]) / WINDOW * np.diff(path))
         return np.asarray(sums[np.bincount(block, far - near) > 0], dtype=float)
 
-    def quantum(self, motion: Vector) -> float:
-        """Smallest difference between readings (m,), as a speed."""
-        smallest = float(np.min(np.diff(np.unique(np.round(motion, 6)))))
+    @property
+    def quantum(self) -> float:
+        """Smallest difference between readings, as a speed."""
+        smallest = float(np.min(np.diff(np.unique(np.round(self._motion, 6)))))
         return smallest if self._speeds else smallest / WINDOW
+
+    def rounding_error(self, command: HeldCommand, delay: float) -> float:
+        """Standard error of a gain by readings that are rounded alike at each speed commanded a delay [s] before [1].
+
+        A steady speed without noise has one and the same error all the time, of a quantum / sqrt(12), which no time
+        averages and no scatter shows. Readings that go to and fro, once settled, average it; a standard deviation of
+        0.4 quanta suffices. Positions add up speeds: their rounding does not.
+        """
+        elapsed = self._stamps - delay
+        levels, level = np.unique(np.round(command.held(elapsed), 6), return_inverse=True)
+        asked = levels[level] - np.mean(levels[level])
+        if not self._speeds or len(levels) < 2:
+            return 0.0
+        quantum = self.quantum
+        change = np.clip(np.diff(self._motion), -_FAR * quantum, _FAR * quantum)
+        around = [np.round(command.held(elapsed + late), 6) == levels[level] for late in (-_SETTLING, 0.5 * _SETTLING)]
+        inside = (around[0] & around[1])[:-2] & (level[:-2] == level[1:-1]) & (level[1:-1] == level[2:])
+        there, count = level[2:][inside], len(levels)
+        to_and_fro = -np.bincount(there, (change[1:] * change[:-1])[inside], count)  # of white noise: its variance
+        variance = to_and_fro / np.maximum(np.bincount(there, minlength=count), 1)
+        alike = np.clip(1.0 - variance / (_AVERAGED * quantum) ** 2, 0.0, 1.0)
+        weights = np.bincount(level, asked, count) / float(asked @ asked)
+        return quantum * float(np.sqrt(np.sum(alike * weights**2) / 12.0))
 
 
 class Fit:
@@ -190,10 +217,11 @@ class Fit:
         windowed = HeldCommand(self.command.times, self.command.values, 0.5 * WINDOW)
         separate = fit_fopdt(windowed, self.readings.at, self.readings.mean, self.delay, None, LONGEST, _BLOCK)[:2]
         error = errors[2] / scale
+        gain_error = hypot(errors[1], self.readings.rounding_error(self.command, self.delay))
         estimates = [
             _widened(judge(unknowns[0], self.delay, error, multiple * error), unknowns[0], aliasing_error),
             *(_widened(part, unknown, aliasing_error) for part, unknown in zip(separate, unknowns[1:3], strict=True)),
-            judge(unknowns[3], gain, errors[1], multiple * errors[1]),
+            judge(unknowns[3], gain, gain_error, multiple * gain_error),
         ]
         if not 1.0 / UNLIKELY_GAIN < gain < UNLIKELY_GAIN:
             unlikely = f"the motion is {gain:.3g} times the command: {UNITS}"

@@ -17,7 +17,7 @@ from youbot_dynamics.identification.body._fit import KINDS, BodyAxis, combined, 
 from youbot_dynamics.identification.body._mounting import mounting, on_the_base, with_errors
 from youbot_dynamics.identification.delay.stage import DEAD_TIME, EFFECTIVE, LAG
 from youbot_dynamics.identification.finding import Finding, FitCurve, Row, StageResult, Table
-from youbot_dynamics.identification.reading import ONE_WAY, Opened, find_wheel_states
+from youbot_dynamics.identification.reading import ONE_WAY, Opened, find_wheel_states, first_rows
 from youbot_dynamics.identification.signals import base_signals, body_signals
 from youbot_dynamics.identification.stages import DRAWN, EXCERPT, Taken
 from youbot_dynamics.robot import Robot
@@ -61,7 +61,7 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
         expected = "a bag with cmd_vel and odom, or columns command.x with measured.x or a pose"
         raise IdentificationError(f"body of {opened.path}", got="a text log of channels", expected=expected)
     chosen, wheels = opened.options.topics, _has_wheels(opened, robot)
-    mounted = None
+    mounted, old = None, 0.0
     if wheels:
         signals = base_signals(opened.bag(), robot, chosen, sent_with=opened.options.sent_with)
         time = signals.measured_time
@@ -69,7 +69,8 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
         used = np.flatnonzero(time <= np.min(signals.command_time, initial=np.inf) + EXCERPT)[::stride]
     else:
         signals = body_signals(opened.bag(), chosen, opened.options.pose_topic)
-        used = np.arange(len(signals.measured_time))
+        used = np.flatnonzero(first_rows(signals.measured))
+        old = usual_step(signals.measured_time, 0.0) if len(used) < len(signals.measured_time) else 0.0
         mounted = mounting(signals) if signals.tracked else None
         if mounted is not None:
             signals = replace(signals, measured=on_the_base(signals.measured, mounted))
@@ -89,6 +90,7 @@ def extract(opened: Opened, robot: Robot) -> _BodyPart:
     except IdentificationError as short:
         got = f"{short.got} in {opened.path}"
         raise IdentificationError(short.thing, got=got, expected=short.expected, remedy=short.remedy) from None
+    axes = [axis.read_earlier(old) for axis in axes]
     # A driver that stops one axis between its commands stops them all, however little the others show it.
     if stop := next((axis.stop for axis in axes if axis.stop), None):
         axes = [axis.stopped(stop) for axis in axes]

@@ -4,6 +4,7 @@ from youbot_dynamics.identification.reading._choices import refused_choices
 from youbot_dynamics.identification.reading._clock import (
     ONE_WAY,
     clocks_apart,
+    first_rows,
     new_readings,
     on_clock_of_receiver,
     on_one_clock,
@@ -44,6 +45,7 @@ __all__ = [
     "find_arm_states",
     "recorded_joints",
     "find_odometry",
+    "first_rows",
     "find_pose_topic",
     "find_topic",
     "named_topics",

@@ -25,6 +25,9 @@ _MANY = 0.1  # share of the steps that counts as many
 _ALTERNATING = -0.8  # correlation of a step with the next; independent jitter of the stamps gives -0.5
 _UNEVEN = 0.05  # spread of the steps over their mean
 _REPEATED_ALIKE = 0.8  # share of the readings that must be repeated equally often
+_FEWEST_HELD = 30  # readings that change, by which rows that hold them are known
+_MOST_ROWS = 10  # that hold a reading: a slow signal in coarse steps lasts longer
+_FRESH = 0.01  # share of the held readings that may last for a single row
 
 
 def rhythm(stamps: Vector, jumps: Sequence[int]) -> tuple[float, int, tuple[str, ...]]:
@@ -458,3 +461,21 @@ def new_readings(readings: Vector) -> tuple[Flags, int]:
     if often < 2 or np.mean(lengths == often) < _REPEATED_ALIKE:
         return np.ones(len(readings), dtype=bool), 1
     return fresh, often
+
+
+def first_rows(readings: Vector) -> Flags:
+    """Which rows (s,) of readings (s, k), NaN for none, show one first; all if a log does not repeat each one.
+
+    A log that is faster than the readings repeats each until the next one comes, over numbers of rows that differ by
+    one where its rate is no multiple of theirs. Equal readings, as at rest, are several: each lasts as long as usual.
+    """
+    changed = np.any(np.diff(np.nan_to_num(readings), axis=0) != 0.0, axis=1)
+    begins = np.flatnonzero(np.append(True, changed)[: len(readings)])
+    lengths = np.diff(np.append(begins, len(readings)))
+    usual = int(np.bincount(lengths).argmax()) if len(lengths) else 1
+    held = len(lengths) >= _FEWEST_HELD and np.quantile(lengths, _FRESH) >= 2.0 and usual <= _MOST_ROWS
+    if not held or np.mean(np.abs(lengths - usual) <= 1) < _REPEATED_ALIKE:
+        return np.ones(len(readings), dtype=bool)
+    place = np.arange(len(readings)) - np.repeat(begins, lengths)
+    whole = (place // usual + 1) * usual <= np.repeat(lengths, lengths)
+    return np.asarray((place == 0) | (place % usual == 0) & whole)
