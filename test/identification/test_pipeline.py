@@ -16,6 +16,7 @@ from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, stairs
 from stage_bags import WHEELS, Row, arm_rows, base_rows, joint_state_cdr, nanoseconds, swing, write_rows
 
 from youbot_dynamics.errors import IdentificationError, OutputError, RecordingError, YoubotDynamicsError
+from youbot_dynamics.identification.body.stage import FINDINGS as BODY
 from youbot_dynamics.identification.calibration.stage import FINDINGS as CALIBRATION
 from youbot_dynamics.identification.delay.stage import FINDINGS as DELAY
 from youbot_dynamics.identification.finding import Finding, StageResult
@@ -23,7 +24,7 @@ from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Kind,
 from youbot_dynamics.identification.pipeline import Identification, fleet_worker, identify
 from youbot_dynamics.identification.pipeline._extraction import HereWorker, Task
 from youbot_dynamics.identification.pipeline._known import with_errors_of_orders, with_errors_of_scales
-from youbot_dynamics.identification.pipeline._pipeline import _add
+from youbot_dynamics.identification.pipeline._pipeline import _add, _without_what_limits_hide
 from youbot_dynamics.identification.reading import Options
 from youbot_dynamics.identification.response.stage import FINDINGS as RESPONSE
 from youbot_dynamics.recording.bag import Recording
@@ -338,3 +339,19 @@ def test_a_gain_of_wheels_without_friction_holds_that_of_an_axis_with_a_lag_of_i
     assert judged.identified
     assert (judged.interval[1] >= 0.932) == wider
     assert (judged.standard_error > 0.02) == wider
+
+
+@pytest.mark.parametrize(
+    ("kind", "hidden"),
+    [(None, True), (Kind.OTHER_EXPLANATION, True), (Kind.NOT_EXCITED, False), (Kind.CONFUSED, False)],
+)
+def test_a_limit_of_the_acceleration_that_shows_hides_the_delay_by_the_wheels(kind: Kind | None, hidden: bool) -> None:
+    """Also of an axis that brakes otherwise than it speeds up: no single limit is identified then."""
+    limit = Estimate("acceleration_x", "m/s2", 0.5, 0.01, (0.48, 0.52), None if kind is None else Reason(kind, "why"))
+    delay = Estimate("effective_x", "s", 0.5, 0.01, (0.48, 0.52), None)
+    stages = [
+        StageResult("delay", (Finding(DELAY.row("effective_x"), delay),)),
+        StageResult("body", (Finding(BODY.row("acceleration_x"), limit),)),
+    ]
+    (judged,) = _without_what_limits_hide(stages)[0].findings
+    assert judged.identified != hidden

@@ -13,8 +13,13 @@ from scipy.signal import lfilter
 from stage_bags import ROBOT, nanoseconds, write_rows
 
 from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.identification.delay.stage import FINDINGS as DELAY
+from youbot_dynamics.identification.finding import Finding, StageResult
+from youbot_dynamics.identification.least_squares import Estimate
 from youbot_dynamics.identification.pipeline import identify
-from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.identification.pipeline._extraction import Extracted
+from youbot_dynamics.identification.pipeline._known import with_untold_rows
+from youbot_dynamics.identification.reading import Options, untold_rows
 from youbot_dynamics.identification.signals import HeldCommand, base_signals
 from youbot_dynamics.recording.bag import LogRecording
 from youbot_dynamics.recording.message_types import (
@@ -250,3 +255,22 @@ def test_a_base_that_no_file_names_and_that_nobody_told_to_move_sideways_may_lac
     assert result["robot.base.delay.effective_x"].identified and result["robot.base.delay.effective_yaw"].identified
     assert not [finding.name for finding in result.findings if finding.row.of_sideways]
     assert exit_code("identify", log, "--out", tmp_path / "found") == 0
+
+
+def test_only_commands_in_rows_of_the_motion_may_have_been_sent_before_them(tmp_path):
+    """Commands of a merged log have rows and times of their own; a log that shows no delay leaves nothing open."""
+    time = 0.1 * np.arange(20)
+    shared = np.column_stack([time, np.sin(time), np.cos(time), np.full(20, 0.0)])
+    own = np.array(
+        [[*row[:2], np.nan, np.nan] for row in shared] + [[row[0] + 0.03, np.nan, *row[2:]] for row in shared]
+    )
+    rows = []
+    for name, table in (("shared", shared), ("own", own[np.argsort(own[:, 0])])):
+        np.savetxt(tmp_path / f"{name}.csv", table, delimiter=",")
+        rows.append(untold_rows(read_text_log(tmp_path / f"{name}.csv", "time,command.x,measured.x,measured.yaw")))
+    assert rows == [{"x": pytest.approx(0.1)}, {}]
+    delay = Finding(DELAY.row("effective_x"), Estimate("effective_x", "s", 0.3, 0.01, (0.28, 0.32), None))
+    outcome = StageResult("delay", (delay,))
+    for stage, late in (("delay", 0.1), ("body", 0.0)):
+        shown = Extracted(0, "log.csv", parts={stage: None}, untold={"x": 0.1})
+        assert with_untold_rows(outcome, [shown]).findings[0].estimate.interval == pytest.approx((0.28, 0.32 + late))

@@ -108,6 +108,9 @@ def test_the_clock_of_the_poses_is_found_with_a_tricycle_and_its_noise_is_told()
     assert found["time_offset"].value == pytest.approx(late, abs=2e-3)
     np.testing.assert_allclose(found.offsets, [found["time_offset"].value])
     assert not found.noise.coarse
+    jumped = seen.poses.copy()
+    jumped[1000, :2] += 0.5
+    assert not calibrate_whole_way([dataclasses.replace(seen, poses=jumped)], true, clocks=True).noise.coarse
     noise = 0.03 * np.random.default_rng(4).standard_normal(seen.poses.shape)
     assert calibrate_whole_way([dataclasses.replace(seen, poses=seen.poses + noise)], true, clocks=True).noise.coarse
 

@@ -281,6 +281,12 @@ def test_microseconds_since_a_boot_are_no_milliseconds_since_1970(tmp_path: Path
     np.testing.assert_allclose(np.diff(times), 1e-6 * period, atol=1e-9)
 
 
+def test_nanoseconds_since_a_boot_at_two_kilohertz_are_no_microseconds_since_1970(tmp_path: Path) -> None:
+    """A delay of .75 ms was ticked as .75 s."""
+    path = write(tmp_path, "t,u,x\n" + "".join(f"{1_500_000_000_000_000 + 500_000 * k},1,2\n" for k in range(30)))
+    assert "name its unit: time:ms" in str(fault(path, "time,command.x,measured.x"))
+
+
 def test_a_log_in_utf16_and_one_with_bars_are_read(tmp_path: Path) -> None:
     for encoding, delimiter in (("utf-16", "\t"), ("utf-8", "|")):
         path = write(tmp_path, f"t{delimiter}x\n0{delimiter}1.5\n1{delimiter}2\n", encoding)

@@ -162,6 +162,7 @@ def test_a_base_that_drives_and_turns_is_understood_by_its_symbols(tmp_path: Pat
         ("t,V,I,w", "time,voltage.joint:V"),
         ("time,voltage,current,omega", "time,voltage.joint:V,current.joint:A"),
         ("t,v_cmd,v", "time,command.joint,velocity.joint"),
+        ("t,u_u,u_v,u_w,omega", "time,_,velocity.u"),  # phases
         ("t,v_left_cmd,v_right_cmd,v_left,v_right", "time,command.left,command.right,velocity.left,velocity.right"),
         ("t,linvel_y_cmd,linvel_y,angvel_x,angvel_z", "time,command.y,measured.y,_,measured.yaw"),
     ],
@@ -170,7 +171,16 @@ def test_a_motor_and_axes_that_are_named_are_no_speed_forward(tmp_path: Path, he
     assert propose_columns(log_of(tmp_path, header)).description == columns
 
 
-@pytest.mark.parametrize("header", ["t,v_cmd [V],w_cmd [rad/s],w [rad/s],I", "t,V,omega_cmd,omega,q [deg]"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "t,v_cmd [V],w_cmd [rad/s],w [rad/s],I",
+        "t,V,omega_cmd,omega,q [deg]",
+        "t,v_cmd,omega_cmd,v,i,omega",
+        "t,v_cmd [m/s],w_cmd [m/s],v [m/s],w [m/s]",  # sway and heave
+        "t,v_cmd [rad/s],w_cmd [rad/s],v [rad/s],w [rad/s]",
+    ],
+)
 def test_a_voltage_and_a_rate_of_a_motor_are_no_base(tmp_path: Path, header: str) -> None:
     with pytest.raises(RecordingError, match="--columns") as caught:
         propose_columns(log_of(tmp_path, header))

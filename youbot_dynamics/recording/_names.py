@@ -92,6 +92,7 @@ _LINEAR, _ANGULAR = {"linear", "lin", "linvel"}, {"angular", "ang", "angvel"}
 _MOVING = {*_LINEAR, *_ANGULAR, "omega", "w", "rate"}
 _OF_SPEED = {"m/s", "cm/s", "mm/s", "km/h", "rad/s", "deg/s", "mrad/s", "turn/s", "rpm"}
 _RPS = re.compile(r"(?<![A-Za-z])rps(?![A-Za-z])", re.IGNORECASE)  # revolutions of a motor; of a base maybe radians
+_OF_AXIS = {"x": {"rad/s", "deg/s", "mrad/s", "rpm", "turn/s"}, "yaw": {"m/s", "mm/s", "cm/s", "km/h"}}  # not of it
 _AXES = {"x": "x", "y": "y", "yaw": "yaw", "theta": "yaw", "heading": "yaw", "omega": "yaw", "w": "yaw"}
 
 _OF_MOTOR = re.compile(r"(?<=.)_motor$", re.IGNORECASE)  # "J1 Motor Current" is of joint J1
@@ -277,7 +278,11 @@ def forward_axes(headers: Sequence[str]) -> list[str]:
         return [""] * len(headers)
     # An input u has an output y.
     rest = [one[1:] if one[:1] == ["y"] and any("u" in other for other in commanded) else one for one in words]
-    return ["x" if _is_of(one, _FORWARD) else "yaw" if _is_of(one, _TURNING) else "" for one in rest]
+    axes = ["x" if _is_of(one, _FORWARD) else "yaw" if _is_of(one, _TURNING) else "" for one in rest]
+    other_units = ({*of} & _OF_AXIS[axis] for axis, of in zip(axes, units, strict=True) if axis)
+    # u, v, w are phases of a motor, or axes of a ship; a motor has a voltage v, a current i and a speed w.
+    others = [one in (["u"], ["u", "u"], ["i"]) or _role(one) in ("current", "effort") for one in map(_words, headers)]
+    return [""] * len(headers) if any(other_units) or any(others) else axes
 
 
 def commands_of_messages(headers: Sequence[str]) -> set[str]:

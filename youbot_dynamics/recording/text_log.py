@@ -58,6 +58,7 @@ _MOTIONS = (*BASE_ROLES, "position")  # roles that tell a motion
 _HEAT = "temperature", "housing"  # roles of slow logs
 _LONGEST_PERIOD = 1.5  # [s] between lines on a motion: a tracker may write one a second, and most drivers 10 to 500
 _LONGEST_WHOLE, _FEWEST_WHOLE = 0.9, 20  # [s] the same of that many whole numbers: they may be milliseconds at 1 kHz
+_LONGEST_GUESSED = 0.1  # [s] the same where the times told their unit: those of 10 kHz in the next smaller one
 _MANY_REPEATED = 0.05  # share of the lines that repeat the time before them above which it lacks digits
 _FEWEST = 3  # lines on a motion, for its period
 
@@ -109,7 +110,10 @@ class TextLog:
 
     def shows(self, wheels: Collection[str]) -> bool:
         """Whether it has the angle of one of some wheels, or the speeds of all."""
-        angles, speeds = ({*self.joints.get(role, ())} for role in ("position", "velocity"))
+        angles, speeds = (
+            {name for name, column in self.joints.get(role, {}).items() if np.any(np.isfinite(column))}
+            for role in ("position", "velocity")
+        )
         return bool(angles & {*wheels}) or (bool(wheels) and {*wheels} <= speeds)
 
 
@@ -360,8 +364,10 @@ def _check_values(layout: _Layout, values: Vector, again: Flags) -> None:
     if stuck.size:
         row = int(stuck[0]) + 1
         number, _ = next(islice(layout.lines(), row, None))
-        repeated = np.all(np.diff(time) >= 0.0) and len(stuck) > _MANY_REPEATED * len(time)
-        rounded = f"write the times with all their digits: {len(stuck)} of {len(time)} lines repeat that before them"
+        steps = np.diff(time)
+        repeats = np.count_nonzero(steps == 0.0)
+        repeated = np.all(steps >= 0.0) and repeats > _MANY_REPEATED * len(time)
+        rounded = f"write the times with all their digits: {repeats} of {len(time)} lines repeat that before them"
         raise RecordingError(
             f"{layout.path} line {number}",
             got=f"time {time[row]:.12g} after {time[row - 1]:.12g}",
@@ -393,11 +399,12 @@ def _check_times(layout: _Layout, values: Vector) -> None:
     # A log of a motor's heat has one line a second where it has temperatures; its motion is not what it is about.
     heat = any(column.role in _HEAT for column in layout.columns)
     whole = len(moments) >= _FEWEST_WHOLE and not heat and not np.any(moments % 1.0)
-    # Microseconds since a boot look like milliseconds since 1970, a thousand times too slow.
-    whole = whole or time.factor != 1.0
+    longest = _LONGEST_WHOLE if whole else _LONGEST_PERIOD
+    if time.factor != 1.0:  # microseconds since a boot look like milliseconds since 1970, a thousand times too slow
+        longest = _LONGEST_GUESSED
     if max(0.0, last) - min(0.0, first) > _LONGEST:
         got, expected = "a time beyond 9e9 s", "seconds"
-    elif period > (longest := _LONGEST_WHOLE if whole else _LONGEST_PERIOD):
+    elif period > longest:
         got, expected = f"a line every {period:.4g} s", f"seconds, and motion at least every {longest:g} s"
     else:
         return

@@ -73,8 +73,8 @@ def geometry_findings(calibration: Calibration, geometry: BaseGeometry, samples:
     The radius errors are parameters if all are identified (`all_radii_identified`). Otherwise the robot keeps its own,
     and the written radius is the one that gives the identified mean with them. Of `half_length` and `half_width` the
     motion shows only the lever: each is refused on its own, with the value of the configured ratio that gives the
-    identified lever. Of omni wheels, which have no lateral factor, the lever is `wheel_distance`; of a differential base
-    it is half of the `track`.
+    identified lever. Of omni wheels, which have no lateral factor, the lever is `wheel_distance`, of a differential
+    base half of the `track`.
     """
     radii_identified = all_radii_identified(calibration.estimates)
     common = 1.0 if radii_identified else 1.0 / (1.0 + float(np.mean(geometry.wheel_radius_errors)))

@@ -103,6 +103,7 @@ class Calibration(ByName):
     sensor: Vector  # (3,) fitted pose of the tracked body on the robot [m, m, rad]; 0 if the data do not show it
     offsets: Vector  # (r,) fitted time offsets of the recordings [s]
     smoothing: float  # fitted "pose_smoothing" [s2]
+    of_past: bool = False  # whether the tracker averages over the past alone
     size_factor: float = 1.0  # identified over configured half_length and half_width; 1 if the lever is unknown
     noise: PoseNoise | None = None  # of the poses; None if nothing was fitted to them
     wiring: Reason | None = None  # wheels that are exchanged or reversed, or poses with a wrong sign; None if none is
@@ -234,6 +235,7 @@ def _judged(
         read_only(guess.sensor.copy()),
         read_only(guess.offsets.copy()),
         guess.smoothing,
+        guess.of_past,
         float(np.sum(np.abs(positions)) / np.sum(np.abs(base.positions))),
         None if solved is None else solved.noise,
         fit=fitted,

@@ -151,17 +151,20 @@ def tracked(
     smoothing. Where the average is `of_past`, poses of the past have exponential weights of that variance about their
     mean age, by the five nodes of Gauss and Laguerre.
 
-    Straight lines between readings of the wheels every h seconds are averages too, and h^2 / 12 of it is theirs.
+    A straight line between two readings of the wheels, h apart, is an average too: at a share s of its time, s (1 - s)
+    h^2 / 2 of the smoothing is its own, and a twelfth of h^2 where poses of the past are anywhere in it.
     """
-    smoothing -= usual_step(signals.wheel_time, 0.0) ** 2 / 12.0
-    if of_past and smoothing > 0.0:
-        shifts = math.sqrt(2.0 * smoothing) * (1.0 - _AGES)
+    if of_past and (own := smoothing - usual_step(signals.wheel_time, 0.0) ** 2 / 12.0) > 0.0:
+        shifts = math.sqrt(2.0 * own) * (1.0 - _AGES)
         poses = odometry(signals, base, np.add.outer(shifts, times).ravel(), sensor)
         return np.asarray(np.tensordot(_SHARES, poses.reshape(len(shifts), -1, 3), 1))
+    index, share = _intervals(signals.wheel_time, times)
+    apart, share = np.diff(signals.wheel_time)[index], np.clip(share, 0.0, 1.0)
+    left = smoothing - 0.5 * share * (1.0 - share) * apart**2
     shifts = AROUND * np.array([0.0, -1.0, -0.5, 0.5, 1.0])
     poses = odometry(signals, base, np.add.outer(shifts, times).ravel(), sensor)
     path, first, before, after, last = np.split(poses, len(shifts))
-    return path + smoothing / (0.75 * AROUND**2) * (first - before - after + last)
+    return path + left[:, None] / (0.75 * AROUND**2) * (first - before - after + last)
 
 
 def _rotations(signals: CalibrationSignals, times: Vector) -> Vector:
@@ -247,12 +250,13 @@ def odometry_errors(
     offset: float,
     span: float = 2.0,
     smoothing: float = 0.0,
+    of_past: bool = False,
 ) -> Vector:
     """Errors (m, 3) [m, m, rad] of odometry over each `span` with motion: forward, sideways and in yaw.
 
     Displacement over the span [s] by the wheels minus that of the tracked body, in the robot frame at the start, for
     each pose with another pose one span later. The noise of the tracker is included. `sensor` (3,), `offset` and
-    `smoothing`, which is no error of odometry, are as in `Guess`.
+    the filter of the tracker, which is no error of odometry, are as in `Guess`.
 
     Source: system 28.
     """
@@ -265,7 +269,7 @@ def odometry_errors(
     period = usual_step(times, 0.0)
     valid = np.abs(times[ends] - times[starts] - span) <= 2.0 * period
     starts, ends = starts[valid], ends[valid]
-    rolled = _displacements(tracked(signals, base, times, sensor, smoothing), starts, ends, float(sensor[2]))
+    rolled = _displacements(tracked(signals, base, times, sensor, smoothing, of_past), starts, ends, float(sensor[2]))
     errors = rolled - _displacements(measured, starts, ends, float(sensor[2]))
     errors[:, 2] = wrapped(errors[:, 2])
     return np.asarray(errors[np.max(np.abs(rolled), axis=1) > MOVING])

@@ -149,7 +149,7 @@ def calibrate_by_tape(legs: Sequence[TapeLeg], base: MecanumBase) -> Calibration
     if not estimates[0].identified:
         guess = replace(guess, base=base)
     size = float(np.sum(np.abs(guess.base.positions)) / np.sum(np.abs(base.positions)))
-    return Calibration(tuple(estimates), guess.base, guess.sensor, guess.offsets, 0.0, size)
+    return Calibration(tuple(estimates), guess.base, guess.sensor, guess.offsets, 0.0, size_factor=size)
 
 
 def _check_kind(number: int, leg: TapeLeg, base: MecanumBase) -> None:

@@ -182,7 +182,7 @@ def calibrate_whole_way(
             its `rolled`. Fewer than four with motion are cut into six parts or more.
         wheels: configured geometry; a size may be wrong by half.
         offsets: (r,) pose stamp minus wheel stamp of the same moment in each recording [s]; 0 if not given.
-        clocks: whether these are unknown too, and a first guess.
+        clocks: whether the offsets are unknown, too; those given are then a first guess.
 
     Returns:
         Values with intervals that hold between drives, and the drift to expect on others. Sizes of the base that the
@@ -287,7 +287,7 @@ def _noise(drives: Sequence[_Drive], wheels: MecanumBase, sensor: Vector) -> Pos
     parts = [part for part in parts if len(part.times) > 1]
     scales = np.array(_FIRST_SCALES)
     errors = np.vstack([part.errors(wheels, sensor, scales) for part in parts])
-    position, yaw = math.sqrt(float(np.mean(errors[:, :2] ** 2))), math.sqrt(float(np.mean(errors[:, 2] ** 2)))
+    position, yaw = math.sqrt(_mean(errors[:, :2] ** 2)), math.sqrt(_mean(errors[:, 2] ** 2))
     moved = np.vstack([part.poses[:, :2] - np.mean(part.poses[:, :2], axis=0) for part in parts])
     return PoseNoise(position, yaw, 0.0, 0.0, math.sqrt(float(np.mean(np.sum(moved**2, axis=1)))))
 
@@ -399,10 +399,10 @@ def _fit(
     return _Fitted(solved.x, without, np.linalg.solve(normal, beliefs.T))
 
 
-def _judged(geometry: _Geometry, fitted: _Fitted, guess: Vector, clocks: Sequence[int]) -> tuple[Estimate, ...]:
+def _judged(geometry: _Geometry, fitted: _Fitted, guess: Vector, numbers: Sequence[int]) -> tuple[Estimate, ...]:
     """Values with intervals: by what the drives, and other kinds of motion, say differently, and what is believed.
 
-    `clocks` are the numbers of the recordings whose clocks are unknown.
+    `numbers` are those of the recordings whose clocks are unknown.
     """
     p = geometry.beliefs.shape[1]
 
@@ -416,8 +416,8 @@ def _judged(geometry: _Geometry, fitted: _Fitted, guess: Vector, clocks: Sequenc
     kinds = [
         geometry.kinds * abs(value) if unknown.share == _USEFUL else 0.0
         for unknown, value in zip(geometry.unknowns, values.tolist(), strict=False)
-    ] + [*_OF_BODY, *[0.0] * len(clocks)]
-    names = ["time_offset"] if len(clocks) == 1 else [f"time_offset_{number}" for number in clocks]
+    ] + [*_OF_BODY, *[0.0] * len(numbers)]
+    names = ["time_offset"] if len(numbers) == 1 else [f"time_offset_{number}" for number in numbers]
     unknowns = *geometry.unknowns, *_PLACES, *(Unknown(name, "s", resolution=_OFFSET, share=0.0) for name in names)
     errors = np.linalg.norm([between, kinds, *steps], axis=0)
     multiple = student(count - 1)

@@ -72,7 +72,8 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
         notes.append(_MISWIRED)
     if fitted.calibration[LEVER].identified and not own:
         bases = geometry.mecanum(), fitted.calibration.base
-        place = fitted.calibration.sensor, fitted.calibration.offsets, fitted.calibration.smoothing
+        found = fitted.calibration
+        place = found.sensor, found.offsets, found.smoothing, found.of_past
         before, after = (_rms_errors(used, base, *place) for base in bases)
         notes.append(_comparison(before, after))
         drift = _drift(used, fitted.calibration)
@@ -129,11 +130,18 @@ def _growths(drift: Drift, noise: PoseNoise | None) -> tuple[Estimate, Estimate]
 
 
 def _rms_errors(
-    recordings: Sequence[CalibrationSignals], base: MecanumBase, sensor: Vector, offsets: Vector, smoothing: float = 0.0
+    recordings: Sequence[CalibrationSignals],
+    base: MecanumBase,
+    sensor: Vector,
+    offsets: Vector,
+    smoothing: float = 0.0,
+    of_past: bool = False,
 ) -> Vector:
     """RMS errors (3,) [m, m, rad] of odometry with a geometry over `_SPAN`; NaN if no pose has another one later."""
     pairs = zip(recordings, offsets.tolist(), strict=True)
-    errors = np.vstack([odometry_errors(part, base, sensor, offset, _SPAN, smoothing) for part, offset in pairs])
+    errors = np.vstack(
+        [odometry_errors(part, base, sensor, offset, _SPAN, smoothing, of_past) for part, offset in pairs]
+    )
     return np.sqrt(np.mean(errors**2, axis=0)) if len(errors) else np.full(3, np.nan)
 
 

@@ -84,7 +84,7 @@ def with_untold_rows(outcome: StageResult, extracts: Sequence[Extracted]) -> Sta
     """
     rows: dict[str, float] = {}
     for data in extracts:
-        for channel, row in data.untold.items():
+        for channel, row in data.untold.items() if outcome.stage in data.parts else ():
             rows[channel] = max(row, rows.get(channel, 0.0))
     findings = tuple(_or_later(finding, rows) for finding in outcome.findings)
     told = [name for name in rows if any(name in one.row.of.values() for one in findings if one.row.since_command)]
@@ -100,12 +100,16 @@ def with_untold_rows(outcome: StageResult, extracts: Sequence[Extracted]) -> Sta
 
 
 def _or_later(finding: Finding, rows: dict[str, float]) -> Finding:
+    """The finding, if it is a time since a command, with an interval that holds values later by a row of its log.
+
+    The value is the least that is possible. Whether the interval is too wide is judged at the middle, which a refused
+    one has.
+    """
     late = max((rows.get(of, 0.0) for of in finding.row.of.values()), default=0.0)
     if not (finding.row.since_command and late):
         return finding
     low, high = finding.estimate.interval
     unknown = Unknown(finding.estimate.name, finding.estimate.unit)
-    # Its width counts against the middle of what is possible: the value itself is the least.
     middle = replace(finding.estimate, value=finding.estimate.value + 0.5 * late)
     wider = reaching(middle, unknown, (low, high + late), _BETWEEN_ROWS)
-    return replace(finding, estimate=replace(wider, value=finding.estimate.value))
+    return replace(finding, estimate=replace(wider, value=finding.estimate.value) if wider.identified else wider)

@@ -225,22 +225,19 @@ def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:
 def _without_what_limits_hide(stages: Sequence[StageResult]) -> list[StageResult]:
     """The stages without delays of axes whose commands exceeded a largest acceleration, and without the response.
 
-    How fast such an axis follows smaller changes is unknown: its delay grows with the size of the jumps.
+    How fast such an axis follows smaller changes is unknown: its delay grows with the size of the jumps. So does that
+    of an axis that brakes otherwise than it speeds up, of which no single limit is known.
     """
-    limits = {
-        finding.row.of["axis"]: finding.estimate
-        for stage in stages
-        for finding in stage.findings
-        if finding.row.key == _LIMIT and finding.identified
-    }
-    reasons = {
-        axis: Reason(
-            Kind.OTHER_EXPLANATION,
-            f"the commands exceeded {limit.value:.3g} {limit.unit}, the largest acceleration of the axis, which hides "
-            "its delay; identify drives with smaller accelerations alone",
-        )
-        for axis, limit in limits.items()
-    }
+    reasons = {}
+    for finding in (finding for stage in stages for finding in stage.findings if finding.row.key == _LIMIT):
+        limit, why = finding.estimate, ""
+        if limit.identified:
+            why = f"the commands exceeded {limit.value:.3g} {limit.unit}, the largest acceleration of the axis"
+        elif limit.reason is not None and limit.reason.kind is Kind.OTHER_EXPLANATION:
+            why = limit.reason.text
+        if why:
+            hidden = f"{why}, which hides its delay; identify drives with smaller accelerations alone"
+            reasons[finding.row.of["axis"]] = Reason(Kind.OTHER_EXPLANATION, hidden)
 
     def judged(stage: StageResult, finding: Finding) -> Finding:
         axis = finding.row.of.get("axis", "")

@@ -20,6 +20,7 @@ from youbot_dynamics.robot import UNNAMED, Robot, unnamed_robot
 _BAG_FILES = (".mcap", ".db3", ".bag")
 # Remedy where a text log has commands or motions alone.
 MERGED = "or merge the file of the commands with that of the motion: docs/identification/text_logs.md"
+_OF_MOTION = "position", "velocity"  # roles of joints
 _NAMELESS = "youbot"  # robot that is assumed where no file names one
 
 
@@ -88,12 +89,16 @@ def read_log(path: Path, columns: Columns, robot: Robot) -> TextLog:
 def untold_rows(log: TextLog | None) -> dict[str, float]:
     """Time between the rows [s] of each channel of which a log does not tell when its commands were sent.
 
-    A command that is logged in a row may have been sent with it, or up to a row earlier.
+    A command that is logged in a row of the motion may have been sent with it, or up to a row earlier. One in a row of
+    its own has the time at which it was sent.
     """
     if log is None:
         return {}
-    commands = {name: log.time[np.isfinite(command)] for name, command in log.command.items()}
-    return {name: usual_step(time) for name, time in commands.items() if name not in log.commands_are and len(time) > 1}
+    tables = log.measured, log.measured_position, log.pose, *(log.joints.get(role, {}) for role in _OF_MOTION)
+    motions = [column for table in tables for column in table.values()]
+    moving = np.any(np.isfinite(motions), axis=0) if motions else np.zeros(len(log.time), dtype=bool)
+    sent = {name: np.isfinite(column) for name, column in log.command.items() if name not in log.commands_are}
+    return {name: usual_step(log.time[rows]) for name, rows in sent.items() if np.any(rows & moving) and rows.sum() > 1}
 
 
 def efforts_of(states: JointSeries, path: Path, robot: Robot) -> Vector:
