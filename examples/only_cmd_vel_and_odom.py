@@ -2,8 +2,8 @@
 
 A CSV file with cmd_vel and the speeds of odom, in steps of 0.01 m/s 20 times a second, shows gain [1] and delay [s].
 
-    base.body.gain_x: 0.9296, 95 % from 0.9284 to 0.9308 (true 0.9300), identified
-    robot.base.delay.effective_x: 0.1995, 95 % from 0.1985 to 0.2205 (true 0.2000), identified
+    base.body.gain_x: 0.9296, 95 % from 0.9281 to 0.9311 (true 0.9300), identified
+    robot.base.delay.effective_x: 0.1995, 95 % from 0.1985 to 0.2005 (true 0.2000), identified
 """
 
 import tempfile

@@ -16,17 +16,11 @@ from friction_runs import STRAIGHT, TURNING, calibrated_truth, drive, stairs
 from stage_bags import WHEELS, Row, arm_rows, base_rows, joint_state_cdr, nanoseconds, swing, write_rows
 
 from youbot_dynamics.errors import IdentificationError, OutputError, RecordingError, YoubotDynamicsError
-from youbot_dynamics.identification.body.stage import FINDINGS as BODY
-from youbot_dynamics.identification.calibration.stage import FINDINGS as CALIBRATION
-from youbot_dynamics.identification.delay.stage import FINDINGS as DELAY
-from youbot_dynamics.identification.finding import Finding, StageResult
-from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Kind, Reason
+from youbot_dynamics.identification.finding import StageResult
 from youbot_dynamics.identification.pipeline import Identification, fleet_worker, identify
 from youbot_dynamics.identification.pipeline._extraction import HereWorker, Task
-from youbot_dynamics.identification.pipeline._known import with_errors_of_orders, with_errors_of_scales
-from youbot_dynamics.identification.pipeline._pipeline import _add, _without_what_limits_hide
+from youbot_dynamics.identification.pipeline._pipeline import _add
 from youbot_dynamics.identification.reading import Options
-from youbot_dynamics.identification.response.stage import FINDINGS as RESPONSE
 from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.message_types import odometry_cdr
 from youbot_dynamics.report import write_outputs
@@ -300,58 +294,3 @@ def test_a_provisional_value_gives_way_to_that_of_a_later_stage_and_any_other_st
         stages = [StageResult("first", (a, b), provisional=provisional)]
         assert _add(stages, StageResult("second", (b, c))) == {"first" if provisional else "second"}
         assert ["".join(one.name for one in stage.findings) for stage in stages] == kept
-
-
-@pytest.mark.parametrize(("axis", "error"), [("x", 0.01), ("y", 0.01), ("yaw", np.hypot(0.01, 0.02))])
-def test_a_gain_by_the_wheels_has_the_error_of_the_geometry_that_the_same_recordings_gave(axis, error) -> None:
-    """Gains were 12 to 34 of their errors off beside a radius that was known to 1 %."""
-
-    def estimate(name: str, value: float, relative: float, reason: Reason | None = None) -> Estimate:
-        change = relative * value
-        interval = value - NORMAL * change, value + NORMAL * change
-        return Estimate(name, "m" if value < 0.5 else "1", value, change, interval, reason)
-
-    size = (("wheel_radius", 0.05, 0.01, None), ("lever", 0.4, 0.02, None))
-    refused = ("lateral_factor", 0.95, 0.5, Reason(Kind.TOO_WIDE, "too wide"))
-    geometry = [Finding(CALIBRATION.row(name), estimate(name, *values)) for name, *values in (*size, refused)]
-    gain = Finding(RESPONSE.row(f"gain_{axis}"), estimate(f"gain_{axis}", 0.95, 1e-4))
-    alone = with_errors_of_scales(StageResult("response", (gain,)), []).findings[0]
-    (wider,) = with_errors_of_scales(
-        StageResult("response", (gain,)), [StageResult("calibration", tuple(geometry))]
-    ).findings
-    assert alone == gain and wider.identified
-    assert wider.estimate.standard_error == pytest.approx(0.95 * np.hypot(error, 1e-4))
-    assert wider.estimate.interval[1] - 0.95 > 1.9 * wider.estimate.standard_error
-
-
-@pytest.mark.parametrize(("friction", "wider"), [(0.0, True), (0.05, False)])
-def test_a_gain_of_wheels_without_friction_holds_that_of_an_axis_with_a_lag_of_its_own(friction: float, wider) -> None:
-    """Mecanum bases whose axes have different lags: .912 +-.004 ticked for .932, and twelve more of 30."""
-
-    def estimate(name: str, unit: str, value: float, error: float) -> Estimate:
-        return Estimate(name, unit, value, error, (value - NORMAL * error, value + NORMAL * error), None)
-
-    delay = Finding(DELAY.row("effective_x"), estimate("effective_x", "s", 0.28, 1e-3), details={"gain": 0.932})
-    gain = Finding(RESPONSE.row("gain_x"), estimate("gain_x", "1", 0.912, 4e-3))
-    coulomb = Finding(RESPONSE.row("wheel_coulomb"), estimate("wheel_coulomb", "N m", friction, 0.01))
-    stages = [StageResult("delay", (delay,))]
-    judged = with_errors_of_orders(StageResult("response", (gain, coulomb)), stages).findings[0].estimate
-    assert judged.identified
-    assert (judged.interval[1] >= 0.932) == wider
-    assert (judged.standard_error > 0.02) == wider
-
-
-@pytest.mark.parametrize(
-    ("kind", "hidden"),
-    [(None, True), (Kind.OTHER_EXPLANATION, True), (Kind.NOT_EXCITED, False), (Kind.CONFUSED, False)],
-)
-def test_a_limit_of_the_acceleration_that_shows_hides_the_delay_by_the_wheels(kind: Kind | None, hidden: bool) -> None:
-    """Also of an axis that brakes otherwise than it speeds up: no single limit is identified then."""
-    limit = Estimate("acceleration_x", "m/s2", 0.5, 0.01, (0.48, 0.52), None if kind is None else Reason(kind, "why"))
-    delay = Estimate("effective_x", "s", 0.5, 0.01, (0.48, 0.52), None)
-    stages = [
-        StageResult("delay", (Finding(DELAY.row("effective_x"), delay),)),
-        StageResult("body", (Finding(BODY.row("acceleration_x"), limit),)),
-    ]
-    (judged,) = _without_what_limits_hide(stages)[0].findings
-    assert judged.identified != hidden

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from body_runs import ramps, twin_drive
 from command_line import exit_code
-from scipy.signal import lfilter
 from stage_bags import ROBOT, nanoseconds, write_rows
 
 from youbot_dynamics.errors import YoubotDynamicsError
-from youbot_dynamics.identification.delay.stage import FINDINGS as DELAY
-from youbot_dynamics.identification.finding import Finding, StageResult
-from youbot_dynamics.identification.least_squares import Estimate
 from youbot_dynamics.identification.pipeline import identify
-from youbot_dynamics.identification.pipeline._extraction import Extracted
-from youbot_dynamics.identification.pipeline._known import with_untold_rows
-from youbot_dynamics.identification.reading import Options, untold_rows
-from youbot_dynamics.identification.signals import HeldCommand, base_signals
+from youbot_dynamics.identification.reading import Options
+from youbot_dynamics.identification.signals import HeldCommand
 from youbot_dynamics.recording.bag import LogRecording
 from youbot_dynamics.recording.message_types import (
     JOINT_STATE,
@@ -38,6 +31,7 @@ from youbot_dynamics.simulation.truth import load_truth
 WHEELS = ROBOT.driver.wheel_joints
 TICKS = 4096
 STAGES = ("calibration", "delay", "response")
+MERGED = "or merge the file of the commands with that of the motion: docs/identification/text_logs.md"
 
 
 @pytest.fixture(scope="module")
@@ -127,29 +121,15 @@ def test_an_axis_is_held_until_its_next_command_when_each_has_rows_of_its_own(tm
             "got a text log with the speed of wheel_joint_fl, but no angle; expected .* a text log with position.JOINT",
         ),
         ("time=t:ms,position.wheel_joint_fl=enc0,command.x=ux", "expected messages that name|got no states of"),
+        ("time=t:ms,command.x=ux", f"got commands x, motions none.*{MERGED}"),
+        ("time=t:ms,measured.x=px", f"got (measured, time|commands none, motions x).*{MERGED}"),
     ],
 )
 def test_columns_that_lack_something_are_named(folder, columns, words):
-    with pytest.raises(YoubotDynamicsError, match=words):
-        identify([folder / "log.csv"], ROBOT, Options(columns=columns), only=("calibration",))
-
-
-@pytest.mark.parametrize("robot", [load_robot(), ROBOT])
-@pytest.mark.parametrize(
-    ("header", "got"),
-    [
-        ("%time,cmd_vx,cmd_wz", "got commands x, yaw, motions none"),
-        ("%time,vx,wz", "got measured, time|motions x, yaw"),
-    ],
-)
-def test_commands_or_motions_alone_are_told_to_be_merged(tmp_path, robot, header, got):
-    log = tmp_path / "alone.csv"
-    np.savetxt(
-        log, np.column_stack([0.02 * np.arange(500), np.zeros((500, 2))]), delimiter=",", header=header, comments=""
-    )
-    merged = "or merge the file of the commands with that of the motion: docs/identification/text_logs.md"
-    with pytest.raises(YoubotDynamicsError, match=f"({got}).*{merged}"):
-        identify([log], robot, Options())
+    only = () if MERGED in words else ("calibration",)
+    for robot in (ROBOT,) if only else (ROBOT, load_robot()):
+        with pytest.raises(YoubotDynamicsError, match=words):
+            identify([folder / "log.csv"], robot, Options(columns=columns), only=only)
 
 
 def test_a_log_of_the_arm_alone_gives_its_friction_and_one_line_for_what_the_base_lacks(tmp_path, capsys):
@@ -219,58 +199,3 @@ def test_a_sampled_twist_of_a_base_is_half_a_row_earlier(tmp_path):
     )
     np.testing.assert_allclose(held.stamp - sampled.stamp, 0.05, atol=1e-9)
     np.testing.assert_array_equal(held.twist, sampled.twist)
-
-
-def test_a_driver_that_did_not_know_the_radii_has_sent_a_turn_with_each_way(tmp_path):
-    """Radii that the run itself finds made its delay in yaw "explain only 75 % of the motion"."""
-    geometry = ROBOT.base.geometry
-    as_sent = geometry.mecanum()
-    calibrated = replace(geometry, wheel_radius_error_fl=0.01, wheel_radius_error_rl=0.01)
-    robot = replace(ROBOT, base=replace(ROBOT.base, geometry=calibrated))
-    time = 0.02 * np.arange(500)
-    twists = np.column_stack([0.3 * np.sign(np.sin(0.7 * time)), np.zeros((500, 2))])
-    angles = np.cumsum(0.02 * twists @ as_sent.inverse_matrix.T, axis=0)
-    log = tmp_path / "log.csv"
-    np.savetxt(log, np.column_stack([time, twists[:, 0], angles]), delimiter=",", fmt="%.9f")
-    joints = ",".join(f"position.{name}" for name in robot.driver.wheel_joints)
-    recording = LogRecording(read_text_log(log, f"time,command.x,{joints}"))
-    signals = base_signals(recording, robot, {}, sent_with=as_sent)
-    speeds = np.diff(signals.measured, axis=0) / 0.02
-    gains = np.diag(robot.base.geometry.mecanum().forward_matrix @ as_sent.inverse_matrix)
-    np.testing.assert_allclose(speeds, (signals.command * gains)[1:], atol=1e-6)
-    assert np.max(np.abs(signals.command[:, 2])) > 1e-3
-    np.testing.assert_allclose(signals.command[:, 0], twists[:, 0], atol=1e-12)
-
-
-def test_a_base_that_no_file_names_and_that_nobody_told_to_move_sideways_may_lack_that_axis(tmp_path):
-    """Every log of two wheels ended with "not identified: delay sideways", and the program with an error."""
-    time = 0.02 * np.arange(3000)
-    commands = np.repeat(np.random.default_rng(1).uniform(-0.4, 0.4, (60, 2)), 50, axis=0)
-    motion = lfilter([0.2], [1.0, -0.8], np.vstack([np.zeros((8, 2)), commands[:-8]]), axis=0)
-    motion += 0.002 * np.random.default_rng(2).standard_normal(motion.shape)
-    log = tmp_path / "log.csv"
-    table = np.column_stack([time, commands, motion])
-    np.savetxt(log, table, delimiter=",", fmt="%.6f", header="t,v_cmd,w_cmd,v,w", comments="")
-    result = identify([log], load_robot()).result
-    assert result["robot.base.delay.effective_x"].identified and result["robot.base.delay.effective_yaw"].identified
-    assert not [finding.name for finding in result.findings if finding.row.of_sideways]
-    assert exit_code("identify", log, "--out", tmp_path / "found") == 0
-
-
-def test_only_commands_in_rows_of_the_motion_may_have_been_sent_before_them(tmp_path):
-    """Commands of a merged log have rows and times of their own; a log that shows no delay leaves nothing open."""
-    time = 0.1 * np.arange(20)
-    shared = np.column_stack([time, np.sin(time), np.cos(time), np.full(20, 0.0)])
-    own = np.array(
-        [[*row[:2], np.nan, np.nan] for row in shared] + [[row[0] + 0.03, np.nan, *row[2:]] for row in shared]
-    )
-    rows = []
-    for name, table in (("shared", shared), ("own", own[np.argsort(own[:, 0])])):
-        np.savetxt(tmp_path / f"{name}.csv", table, delimiter=",")
-        rows.append(untold_rows(read_text_log(tmp_path / f"{name}.csv", "time,command.x,measured.x,measured.yaw")))
-    assert rows == [{"x": pytest.approx(0.1)}, {}]
-    delay = Finding(DELAY.row("effective_x"), Estimate("effective_x", "s", 0.3, 0.01, (0.28, 0.32), None))
-    outcome = StageResult("delay", (delay,))
-    for stage, late in (("delay", 0.1), ("body", 0.0)):
-        shown = Extracted(0, "log.csv", parts={stage: None}, untold={"x": 0.1})
-        assert with_untold_rows(outcome, [shown]).findings[0].estimate.interval == pytest.approx((0.28, 0.32 + late))

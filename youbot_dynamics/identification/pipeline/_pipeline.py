@@ -13,8 +13,14 @@ from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.errors import IdentificationError, RecordingError, YoubotDynamicsError, listed
 from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.comparison import PathComparison, RecordedPath
-from youbot_dynamics.identification.finding import Finding, StageResult, joint_words
-from youbot_dynamics.identification.least_squares import Kind, Reason
+from youbot_dynamics.identification.finding import StageResult, joint_words
+from youbot_dynamics.identification.known_errors import (
+    with_errors_of_orders,
+    with_errors_of_scales,
+    with_untold_rows,
+    without_sideways_motion,
+    without_what_limits_hide,
+)
 from youbot_dynamics.identification.pipeline._extraction import (
     FAILURES,
     Extracted,
@@ -23,11 +29,6 @@ from youbot_dynamics.identification.pipeline._extraction import (
     Worker,
     expand,
     named_error,
-)
-from youbot_dynamics.identification.pipeline._known import (
-    with_errors_of_orders,
-    with_errors_of_scales,
-    with_untold_rows,
 )
 from youbot_dynamics.identification.reading import MERGED, Opened, Options, Source, columns_of, robot_of
 from youbot_dynamics.identification.result import Result, Skipped, within_ranges
@@ -40,7 +41,6 @@ from youbot_dynamics.simulation.youbot import BaseOnly
 
 _MOST_LISTED = 4  # problems of the data listed in a refusal
 _MOST_PATHS = 12  # recordings whose paths are drawn; those of a fleet would fill the report
-_LIMIT = "acceleration_{axis}"  # of an axis, by the stage body
 _TIME_OFFSETS = ("time_offset", "time_offset_{recording}")  # of the poses ahead of the wheels
 _LATE = 5e-3  # [s] by which wheel stamps are later than those of poses before it is said
 
@@ -148,12 +148,13 @@ def identify(
             if isinstance(outcome, YoubotDynamicsError):
                 lacking[name] = outcome
                 continue
-            outcome = with_untold_rows(with_errors_of_orders(with_errors_of_scales(outcome, stages), stages), extracts)
+            outcome = with_errors_of_orders(with_errors_of_scales(outcome, stages), stages)
+            outcome = with_untold_rows(outcome, _untold_rows(name, extracts))
             repeated |= _add(stages, outcome)
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
-    stages = _without_what_limits_hide(stages)
+    stages = without_what_limits_hide(stages)
     if named.robot_id in UNNAMED:
-        stages = _without_sideways_motion(stages)
+        stages = without_sideways_motion(stages)
     _check_found(only, stages, lacking, extracted)
     missing = {name: str(problem) for name, problem in lacking.items()}
     missing |= {stage.stage: stage.missing for stage in stages if stage.missing}
@@ -220,46 +221,6 @@ def _add(stages: list[StageResult], outcome: StageResult) -> set[str]:
     unknown = tuple(finding for finding in outcome.findings if finding.name not in taken)
     stages.append(replace(outcome, findings=unknown))
     return repeated | ({outcome.stage} if len(unknown) < len(outcome.findings) else set())
-
-
-def _without_what_limits_hide(stages: Sequence[StageResult]) -> list[StageResult]:
-    """The stages without delays of axes whose commands exceeded a largest acceleration, and without the response.
-
-    How fast such an axis follows smaller changes is unknown: its delay grows with the size of the jumps. So does that
-    of an axis that brakes otherwise than it speeds up, of which no single limit is known.
-    """
-    reasons = {}
-    for finding in (finding for stage in stages for finding in stage.findings if finding.row.key == _LIMIT):
-        limit, why = finding.estimate, ""
-        if limit.identified:
-            why = f"the commands exceeded {limit.value:.3g} {limit.unit}, the largest acceleration of the axis"
-        elif limit.reason is not None and limit.reason.kind is Kind.OTHER_EXPLANATION:
-            why = limit.reason.text
-        if why:
-            hidden = f"{why}, which hides its delay; identify drives with smaller accelerations alone"
-            reasons[finding.row.of["axis"]] = Reason(Kind.OTHER_EXPLANATION, hidden)
-
-    def judged(stage: StageResult, finding: Finding) -> Finding:
-        axis = finding.row.of.get("axis", "")
-        reason = reasons.get(axis) if stage.stage == "delay" else None
-        if stage.stage == "response" and reasons:
-            reason = next(iter(reasons.values()))
-        if reason is None or not (finding.identified or finding.usable):
-            return finding
-        return finding.refused(reason)
-
-    return [replace(stage, findings=tuple(judged(stage, finding) for finding in stage.findings)) for stage in stages]
-
-
-def _without_sideways_motion(stages: Sequence[StageResult]) -> list[StageResult]:
-    """The stages without findings of sideways motion, if it was never commanded or measured: the base may lack it."""
-    sideways = [finding.estimate for stage in stages for finding in stage.findings if finding.row.of_sideways]
-    if any(one.reason is None or one.reason.kind not in (Kind.NOT_EXCITED, Kind.NOT_MEASURED) for one in sideways):
-        return list(stages)
-    return [
-        replace(stage, findings=tuple(finding for finding in stage.findings if not finding.row.of_sideways))
-        for stage in stages
-    ]
 
 
 def _late_stamps(stages: Sequence[StageResult]) -> tuple[str, ...]:
@@ -337,6 +298,12 @@ def _check_choices(extracts: Sequence[Extracted]) -> None:
             raise type(problem)(
                 f"{problem.thing}{others}", got=problem.got, expected=problem.expected, remedy=problem.remedy
             )
+
+
+def _untold_rows(name: str, extracts: Sequence[Extracted]) -> dict[str, float]:
+    """Axis or channel -> longest time [s] as of `untold_rows`, of the recordings that a stage used."""
+    pairs = [pair for data in extracts if name in data.parts for pair in data.untold.items()]
+    return {channel: max(row for other, row in pairs if other == channel) for channel, _ in pairs}
 
 
 def _finish(

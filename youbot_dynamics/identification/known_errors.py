@@ -1,16 +1,15 @@
-"""What earlier stages and the recordings tell of a stage's findings: their intervals hold it too."""
+"""What other stages and the recordings tell of a stage's findings: their intervals hold it, or they are refused."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from youbot_dynamics.identification.finding import Finding, StageResult
 from youbot_dynamics.identification.least_squares import NORMAL, Kind, Reason, Rival, Unknown, reaching, widened
-from youbot_dynamics.identification.pipeline._extraction import Extracted
 
 _FRICTION = "wheel_coulomb"  # of the response
 _PARTS = {"dead_time_{axis}": "dead_time_{axis}", "lag": "lag_{axis}"}  # of response -> of delay
@@ -19,6 +18,7 @@ _GAIN, _DELAY = "gain_{axis}", "effective_{axis}"  # of the response; of the del
 _OTHER_LAGS = Reason(
     Kind.OTHER_EXPLANATION, "the axes have lags of their own, which wheels that are all alike have not"
 )
+_LIMIT = "acceleration_{axis}"  # of an axis, by the stage body
 _BETWEEN_ROWS = "; when commands were sent between the rows is not told"
 
 
@@ -76,16 +76,13 @@ def with_errors_of_orders(outcome: StageResult, stages: Sequence[StageResult]) -
     )
 
 
-def with_untold_rows(outcome: StageResult, extracts: Sequence[Extracted]) -> StageResult:
+def with_untold_rows(outcome: StageResult, rows: Mapping[str, float]) -> StageResult:
     """A stage's findings, of which times since a command hold values later by up to a row of the log, with a note.
 
     Rows that repeat a command show that it changed since the row before. If the recorder of the rows and the sender
-    of the commands have one rate, each change is late by the same share of a row, which may be any.
+    of the commands have one rate, each change is late by the same share of a row, which may be any. `rows` is axis or
+    channel -> time between the rows [s] of the recordings that the stage used.
     """
-    rows: dict[str, float] = {}
-    for data in extracts:
-        for channel, row in data.untold.items() if outcome.stage in data.parts else ():
-            rows[channel] = max(row, rows.get(channel, 0.0))
     findings = tuple(_or_later(finding, rows) for finding in outcome.findings)
     told = [name for name in rows if any(name in one.row.of.values() for one in findings if one.row.since_command)]
     if not told:
@@ -99,7 +96,7 @@ def with_untold_rows(outcome: StageResult, extracts: Sequence[Extracted]) -> Sta
     return replace(outcome, findings=findings, notes=(*outcome.notes, note))
 
 
-def _or_later(finding: Finding, rows: dict[str, float]) -> Finding:
+def _or_later(finding: Finding, rows: Mapping[str, float]) -> Finding:
     """The finding, if it is a time since a command, with an interval that holds values later by a row of its log.
 
     The value is the least that is possible. Whether the interval is too wide is judged at the middle, which a refused
@@ -113,3 +110,43 @@ def _or_later(finding: Finding, rows: dict[str, float]) -> Finding:
     middle = replace(finding.estimate, value=finding.estimate.value + 0.5 * late)
     wider = reaching(middle, unknown, (low, high + late), _BETWEEN_ROWS)
     return replace(finding, estimate=replace(wider, value=finding.estimate.value) if wider.identified else wider)
+
+
+def without_what_limits_hide(stages: Sequence[StageResult]) -> list[StageResult]:
+    """The stages without delays of axes whose commands exceeded a largest acceleration, and without the response.
+
+    How fast such an axis follows smaller changes is unknown: its delay grows with the size of the jumps. So does that
+    of an axis that brakes otherwise than it speeds up, of which no single limit is known.
+    """
+    reasons = {}
+    for finding in (finding for stage in stages for finding in stage.findings if finding.row.key == _LIMIT):
+        limit, why = finding.estimate, ""
+        if limit.identified:
+            why = f"the commands exceeded {limit.value:.3g} {limit.unit}, the largest acceleration of the axis"
+        elif limit.reason is not None and limit.reason.kind is Kind.OTHER_EXPLANATION:
+            why = limit.reason.text
+        if why:
+            hidden = f"{why}, which hides its delay; identify drives with smaller accelerations alone"
+            reasons[finding.row.of["axis"]] = Reason(Kind.OTHER_EXPLANATION, hidden)
+
+    def judged(stage: StageResult, finding: Finding) -> Finding:
+        axis = finding.row.of.get("axis", "")
+        reason = reasons.get(axis) if stage.stage == "delay" else None
+        if stage.stage == "response" and reasons:
+            reason = next(iter(reasons.values()))
+        if reason is None or not (finding.identified or finding.usable):
+            return finding
+        return finding.refused(reason)
+
+    return [replace(stage, findings=tuple(judged(stage, finding) for finding in stage.findings)) for stage in stages]
+
+
+def without_sideways_motion(stages: Sequence[StageResult]) -> list[StageResult]:
+    """The stages without findings of sideways motion, if it was never commanded or measured: the base may lack it."""
+    sideways = [finding.estimate for stage in stages for finding in stage.findings if finding.row.of_sideways]
+    if any(one.reason is None or one.reason.kind not in (Kind.NOT_EXCITED, Kind.NOT_MEASURED) for one in sideways):
+        return list(stages)
+    return [
+        replace(stage, findings=tuple(finding for finding in stage.findings if not finding.row.of_sideways))
+        for stage in stages
+    ]
