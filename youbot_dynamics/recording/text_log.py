@@ -48,6 +48,7 @@ from youbot_dynamics.recording._lines import (
     value_of,
 )
 from youbot_dynamics.recording._names import unit_of
+from youbot_dynamics.recording._straight_lines import held_between_lines
 
 __all__ = ["AXES", "JOINT_ROLES", "LARGEST", "TextLog", "read_text_log"]
 
@@ -106,7 +107,8 @@ class TextLog:
     joints: Mapping[str, Mapping[str, Vector]]  # role of JOINT_ROLES -> joint -> (n,) [rad, rad/s, N m, A, V, degC]
     pose: Mapping[str, Vector]  # of the base, x, y, yaw -> (n,) [m, m, rad]
     sha256: str  # hash of the file, in hexadecimal digits
-    commands_are: Mapping[str, str]  # channel -> "held" or "sampled" where the description tells
+    commands_are: Mapping[str, str]  # channel -> "held" or "sampled" where the description or the commands tell
+    joined: float  # time between commands [s] that the file joined by straight lines; NaN if it did not
 
     def shows(self, wheels: Collection[str]) -> bool:
         """Whether it has the angle of one of some wheels, or the speeds of all."""
@@ -126,7 +128,8 @@ def read_text_log(path: Path | str, columns: str, rate: float = 0.0) -> TextLog:
             skips a column. Columns after the last name are not read. Several times, as of seconds and nanoseconds, add
             up. ``name=header[:unit]`` finds a column by its name in the header instead. A value without a unit is in
             SI, but a time since 1970 tells its unit; ``unit/4096`` and ``-0.5*unit`` scale it.
-            A commanded position becomes a commanded speed.
+            A commanded position becomes a commanded speed. Commands that the file joins by straight lines, as after
+            resampling, become those that were held between the corners.
         rate: lines a second [Hz] of a log without a column with the time; 0 for one with it.
 
     Raises:
@@ -151,6 +154,12 @@ def read_text_log(path: Path | str, columns: str, rate: float = 0.0) -> TextLog:
     roles: dict[str, dict[str, Vector]] = {role: {} for role in ("time", *ROLES)}
     for column, value in zip(layout.columns, values.T, strict=True):
         roles[column.role][column.channel] = read_only(value * column.factor)
+    told = {column.channel: column.told for column in layout.columns if column.told}
+    untold = {channel: column for channel, column in roles["command"].items() if channel not in told}
+    sent, joined = held_between_lines(roles["time"][""], untold)
+    if not math.isnan(joined):
+        roles["command"] |= {channel: read_only(column) for channel, column in sent.items()}
+        told |= dict.fromkeys(sent, "held")
     for channel, position in roles["command_position"].items():
         roles["command"][channel] = read_only(_commanded_speed(roles["time"][""], position))
     views = {role: MappingProxyType(table) for role, table in roles.items()}
@@ -163,7 +172,8 @@ def read_text_log(path: Path | str, columns: str, rate: float = 0.0) -> TextLog:
         joints=MappingProxyType({role: views[role] for role in JOINT_ROLES if views[role]}),
         pose=views["pose"],
         sha256=hashlib.sha256(content).hexdigest(),
-        commands_are=MappingProxyType({column.channel: column.told for column in layout.columns if column.told}),
+        commands_are=MappingProxyType(told),
+        joined=joined,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
@@ -27,6 +28,10 @@ from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.robot import Robot
 
+_JOINED = (
+    "commands change along straight lines of {:.3g} ms, as of a log that was resampled: they are taken as held "
+    "between the corners; name their columns command_held.NAME if that is wrong"
+)
 _AXES = ("forward", "sideways", "in yaw")
 _CONTRADICTS = 0.15  # relative difference of pose and twist
 _LEAP = 3.0  # [rad] slightly less than half a turn
@@ -48,6 +53,8 @@ def look_at(opened: Opened, robot: Robot) -> tuple[str, ...]:
 
     A text log has no topics to check.
     """
+    if opened.log is not None and not math.isnan(opened.log.joined):
+        return (f"{opened.path.name}: {_JOINED.format(1e3 * opened.log.joined)}",)
     if opened.recording is None:
         return ()
     return tuple(f"{opened.path.name}: {warning}" for warning in _warnings(opened, robot))
