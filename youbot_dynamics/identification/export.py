@@ -22,7 +22,7 @@ from youbot_dynamics.identification._controllers import controllers_of_axles, me
 from youbot_dynamics.identification.arm_friction import OF_BODY, ConsistentInertia, inertial_parameters
 from youbot_dynamics.identification.base_friction.stage import WHEEL_COULOMB, WHEEL_VISCOUS
 from youbot_dynamics.identification.body.stage import ACCELERATION, SPEED
-from youbot_dynamics.identification.delay.stage import DEAD_TIME, LAG
+from youbot_dynamics.identification.delay.stage import DEAD_TIME, EFFECTIVE, LAG
 from youbot_dynamics.identification.finding import BODIES, CASES, TWIST_ERROR, Row
 from youbot_dynamics.identification.response import stage as response
 from youbot_dynamics.identification.result import SCHEMA_VERSION, Result
@@ -158,7 +158,10 @@ def _reached(result: Result, limit: Row) -> dict[str, float]:
 
 
 def _limits_of_wheels(result: Result, robot: Robot) -> dict[str, float]:
-    """Axis -> its speed at the largest one of the wheels, with identified geometry."""
+    """Axis -> its speed at the largest one of the wheels, with identified geometry, or a faster one that was driven.
+
+    The largest speed of the wheels may be assumed.
+    """
     identified, base = result.parameters_of(_GEOMETRY), result.applied_to(robot).base.geometry.mecanum()
     if "wheel_radius" not in identified:
         return {}
@@ -166,7 +169,13 @@ def _limits_of_wheels(result: Result, robot: Robot) -> dict[str, float]:
     levers = ("half_length", "wheel_distance", "track", *(["wheelbase"] if robot.base.limits.steering > 1.57 else []))
     known = True, sideways, any(name in identified for name in levers)
     rows = zip(_AXES, np.max(np.abs(base.inverse_matrix), axis=0).tolist(), known, strict=True)
-    return {axis: robot.base.limits.wheel_speed / row for axis, row, told in rows if told}
+    names = dict(zip(CASES["axis"], _AXES, strict=True))
+    delays = {names[one.row.of["axis"]]: one.details for one in result.of(EFFECTIVE) if one.identified}
+    driven = {
+        axis: float(found["gain"]) * float(found["fastest"]) for axis, found in delays.items() if "fastest" in found
+    }
+    most = robot.base.limits.wheel_speed
+    return {axis: max(most / row, driven.get(axis, 0.0)) for axis, row, told in rows if told}
 
 
 def _mecanum_controller(

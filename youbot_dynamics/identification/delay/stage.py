@@ -272,7 +272,8 @@ def _gains(part: _DelayPart) -> dict[str, float]:
 def _findings(delay: DelayEstimate, recordings: Mapping[str, int]) -> list[Finding]:
     """Effective delay of one channel from that many recordings; dead time and lag as additional findings."""
     valid = f"commands of up to {delay.fastest:.3g} in SI units of the channel" if delay.samples else ""
-    details = {"gain": delay.gain, "residual": delay.residual, "recordings": float(recordings[delay.channel])}
+    details = {"gain": delay.gain, "residual": delay.residual, "fastest": delay.fastest}
+    details["recordings"] = float(recordings[delay.channel])
     findings = [Finding(FINDINGS.row(delay.effective.name), delay.effective, delay.samples, valid, details)]
     for kind, estimate in (("dead_time", delay.dead_time), ("lag", delay.lag)):
         if estimate is not None:
