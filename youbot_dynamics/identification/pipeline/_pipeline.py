@@ -149,9 +149,9 @@ def identify(
                 lacking[name] = outcome
                 continue
             outcome = with_errors_of_orders(with_errors_of_scales(outcome, stages), stages)
-            outcome = with_untold_rows(outcome, _untold_rows(name, extracts))
             repeated |= _add(stages, outcome)
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
+    stages = [with_untold_rows(stage, _untold_rows(stage.stage, extracted)) for stage in stages]
     stages = without_what_limits_hide(stages)
     if named.robot_id in UNNAMED:
         stages = without_sideways_motion(stages)
