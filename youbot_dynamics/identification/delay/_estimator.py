@@ -22,10 +22,12 @@ from youbot_dynamics.identification.delay._fopdt import (
     CLOCK,
     LEAD,
     LONGEST,
+    Fopdt,
     LaggedCommand,
     covariance_in_blocks,
     fit_fopdt,
     identified_together,
+    negligible_part,
     refused,
 )
 from youbot_dynamics.identification.delay._reasons import (
@@ -47,6 +49,7 @@ from youbot_dynamics.identification.least_squares import (
     Whiteness,
     combined,
     judge,
+    reaching,
     search_ended,
     student,
     whiteness,
@@ -54,6 +57,8 @@ from youbot_dynamics.identification.least_squares import (
 from youbot_dynamics.identification.signals import HeldCommand
 
 _GRID = 5e-3  # step of the coarse search [s]
+_INSTANT = 0.1  # window of a speed at an instant, as a share of that of a mean over a step
+_EXCLUDED = 1.25  # ratio of the residuals (root mean square) at which a mean, or an instant, is excluded
 _FRICTION_LAGS = (0.0, 0.05, 0.15)  # response times of the motor loop to a change of friction [s]
 _FEWEST, _FEWEST_BLOCKS = 10, 6  # readings of a channel, and blocks of the jackknife that they span
 _LARGEST = 0.01  # half-width above which that of no delay is negligible [s]
@@ -269,8 +274,7 @@ def _estimate_channel(name: str, channel: Channel, separate: bool, stop: Reason 
     dead_time, lag = refused(inseparable) if separate and inseparable else (None, None)
     if separate and not inseparable:
         start = max(0.0, value)
-        parts = fit_fopdt(command, time, channel.motion, start, channel.friction, channel.longest)
-        dead_time, lag, both, residual = parts
+        dead_time, lag, both, residual = _dead_time_and_lag(channel, start)
         if both is not None and dead_time.identified and lag.identified:
             value, error, interval = both.value, both.standard_error, both.interval
             half_width = 0.5 * (interval[1] - interval[0])
@@ -291,6 +295,35 @@ def _estimate_channel(name: str, channel: Channel, separate: bool, stop: Reason 
         lag=lag,
         whiteness=whiteness(time, residual),
     )
+
+
+def _dead_time_and_lag(channel: Channel, start: float) -> Fopdt:
+    """Fit of dead time and lag from an effective delay [s] on.
+
+    A speed may be the mean over the step between two readings, which looks like a longer lag, or that at an instant.
+    What fits better is used; the intervals hold those of the other, unless it fits much worse.
+    """
+    command, time, motion = channel.command, channel.time, channel.motion
+    fits = [fit_fopdt(command, time, motion, start, channel.friction, channel.longest)]
+    if command.half_window > 0.0:
+        instant = HeldCommand(command.times, command.values, _INSTANT * command.half_window)
+        value = fits[0].dead_time.value + fits[0].lag.value
+        fits.append(fit_fopdt(instant, time, motion, value, channel.friction, channel.longest))
+    found, *others = sorted(fits, key=lambda fit: rms(fit.residual))
+    if found.whole is None:
+        return found
+    for other in others:
+        if other.whole is not None and rms(other.residual) <= _EXCLUDED * rms(found.residual):
+            pairs = (found.dead_time, other.dead_time), (found.lag, other.lag), (found.whole, other.whole)
+            dead_time, lag, whole = (_holding(*pair, negligible_part(found.whole.value)) for pair in pairs)
+            return Fopdt(*identified_together(dead_time, lag), whole, found.residual)
+    return found
+
+
+def _holding(one: Estimate, other: Estimate, negligible: float) -> Estimate:
+    """An estimate [s] whose interval holds that of another, judged anew."""
+    interval = min(one.interval[0], other.interval[0]), max(one.interval[1], other.interval[1])
+    return reaching(one, Unknown(one.name, one.unit, low=0.0, resolution=negligible), interval)
 
 
 class _Shift(NamedTuple):
