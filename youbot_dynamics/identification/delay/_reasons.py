@@ -20,7 +20,8 @@ ADDS_UP = Reason(
 
 def leading(by: str) -> Reason:
     """Reason of a motion that leads its command by a time."""
-    return Reason(Kind.WRONG_SIGNALS, f"the motion leads the command by {by}: check clocks and topics")
+    remedy = "check clocks and topics, and whether rows show a command that was sent no more"
+    return Reason(Kind.WRONG_SIGNALS, f"the motion leads the command by {by}: {remedy}")
 
 
 def stops(after: float) -> Reason:
