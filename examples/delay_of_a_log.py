@@ -3,9 +3,9 @@
 The commands come 50 times a second, the readings at uneven times and with noise.
 
     true: dead time 180 ms, lag 60 ms
-    dead_time: 180.2 ms, 95 % from 176.9 to 185.0 ms, identified
-    lag: 59.4 ms, 95 % from 55.4 to 62.2 ms, identified
-    effective delay: 239.6 ms, gain 0.971
+    dead_time: 180.0 ms, 95 % from 175.9 to 185.0 ms, identified
+    lag: 59.7 ms, 95 % from 55.4 to 63.2 ms, identified
+    effective delay: 239.7 ms, gain 0.971
 """
 
 import numpy as np
