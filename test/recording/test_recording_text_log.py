@@ -334,3 +334,16 @@ def test_a_row_is_a_joint_state_if_any_of_its_values_is_there(tmp_path: Path) ->
     series = log.joint_states("/driver/joint_states", ["a", "b"])
     np.testing.assert_array_equal(series.position, [[1.0, np.nan], [np.nan, np.nan], [np.nan, 2.0]])
     np.testing.assert_array_equal(series.effort, [[np.nan, np.nan], [np.nan, 5.0], [np.nan, np.nan]])
+
+
+@pytest.mark.parametrize(("role", "small", "unit"), [("current", 40.0, "mA"), ("voltage", 400.0, "mV")])
+def test_a_current_or_voltage_that_no_joint_has_asks_for_its_unit(tmp_path: Path, role, small, unit) -> None:
+    """A motor whose milliamperes were read as amperes had a thousandth of its resistance."""
+    rows = "".join(f"{k / 100},{small * 30 * (-1) ** k}\n" for k in range(40))
+    found = fault(write(tmp_path, rows), f"time,{role}.j")
+    assert f"{role}.j:{unit}" in str(found.remedy)
+    thousandths = read_text_log(write(tmp_path, rows), f"time,{role}.j:{unit}").joints[role]["j"]
+    assert np.max(thousandths) == pytest.approx(0.03 * small)
+    named = read_text_log(write(tmp_path, rows), f"time,{role}.j:{unit[1]}").joints[role]["j"]
+    assert np.max(named) == pytest.approx(30 * small)
+    assert "j" in read_text_log(write(tmp_path, f"0,{small}\n1,{-small}\n"), f"time,{role}.j").joints[role]

@@ -61,6 +61,8 @@ _LONGEST_PERIOD = 1.5  # [s] between lines on a motion: a tracker may write one 
 _LONGEST_WHOLE, _FEWEST_WHOLE = 0.9, 20  # [s] the same of that many whole numbers: they may be milliseconds at 1 kHz
 _LONGEST_GUESSED = 0.1  # [s] the same where the times told their unit: those of 10 kHz in the next smaller one
 _MANY_REPEATED = 0.05  # share of the lines that repeat the time before them above which it lacks digits
+# Largest values without a unit of a motor that a joint may have, and the units to choose from.
+_LARGEST_WITHOUT_UNIT = {"current": (100.0, "A", "mA"), "voltage": (1000.0, "V", "mV")}
 _FEWEST = 3  # lines on a motion, for its period
 
 
@@ -151,6 +153,7 @@ def read_text_log(path: Path | str, columns: str, rate: float = 0.0) -> TextLog:
     values = values[~again]
     layout = _since_1970(layout, float(values[0, layout.time]))
     _check_times(layout, values)
+    _check_sizes(layout, values)
     roles: dict[str, dict[str, Vector]] = {role: {} for role in ("time", *ROLES)}
     for column, value in zip(layout.columns, values.T, strict=True):
         roles[column.role][column.channel] = read_only(value * column.factor)
@@ -424,3 +427,19 @@ def _check_times(layout: _Layout, values: Vector) -> None:
         expected=expected,
         remedy="name its unit: time:ms, time:us, time:ns or time:s",
     )
+
+
+def _check_sizes(layout: _Layout, values: Vector) -> None:
+    """Refuse currents and voltages without a unit that are too large for SI units: they may be in thousandths."""
+    for column, value in zip(layout.columns, values.T, strict=True):
+        if column.unit or column.role not in _LARGEST_WITHOUT_UNIT:
+            continue
+        largest, *units = _LARGEST_WITHOUT_UNIT[column.role]
+        size = float(np.nanmax(np.abs(value), initial=0.0))
+        if size > largest:
+            raise RecordingError(
+                f"{layout.path} column {column.name}",
+                got=f"values of up to {size:.4g} without a unit",
+                expected=f"up to {largest:g} {units[0]}",
+                remedy=f"name its unit: {' or '.join(f'{column.name}:{unit}' for unit in units)}",
+            )
