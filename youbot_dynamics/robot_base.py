@@ -241,6 +241,7 @@ class BaseDelay:
     lag_x: float = _delay("Time constant of the first-order lag, forward")
     lag_y: float = _delay("Time constant of the first-order lag, sideways")
     lag_yaw: float = _delay("Time constant of the first-order lag, turning")
+    stamps: float = _delay("How much later than it reads them the driver stamps the wheels")
 
     def effective(self) -> NDArray[np.float64]:
         """Delays (3,) of x, y, yaw [s]."""

@@ -104,6 +104,16 @@ def test_the_identified_robot_is_simulated_with_its_result(two_files):
     assert "identified:=false" in parameters(by_name(robot="mock", **two_files)["mock_youbot"])
 
 
+def test_a_simulated_driver_does_not_stamp_its_wheels_late(tmp_path):
+    """Odometry would take off a time that it had not added."""
+    result = tmp_path / "result.yaml"
+    result.write_text("/**:\n  ros__parameters:\n    robot:\n      base:\n        delay:\n          stamps: 0.06\n")
+    for robot, prompt in (("real", False), ("identified", True), ("mujoco", True)):
+        for name in ("odometry", "base_controller"):
+            told = parameters(by_name(robot=robot, result_file=str(result))[name])
+            assert ("robot.base.delay.stamps:=0.0" in told) == prompt
+
+
 def test_stop_base_stands_by_before_the_controller_starts_and_ends_last():
     processes = by_name()
     names = list(processes)

@@ -746,6 +746,31 @@ def test_clocks_never_set_alike_are_joined_by_the_receive_times(tmp_path, brief)
     assert calibrate([signals], BASE)["wheel_radius"].value == pytest.approx(TRUE["wheel_radius"], rel=5e-3)
 
 
+@pytest.fixture(scope="module")
+def prompt():
+    """Seen by a tracker that stamps its poses at once."""
+    return drawn_run(SEED, dataclasses.replace(TRACKER, late=0.0), 25.0)
+
+
+@pytest.mark.parametrize(("wheels", "poses", "before"), [(0.06, 0.0, 0.0), (0.06, 0.0, 0.02), (0.0, -0.06, 0.0)])
+def test_wheels_that_are_stamped_late_are_found_where_poses_arrive_at_once(tmp_path, prompt, wheels, poses, before):
+    """Late stamps, of which some is known, or poses of a clock that is 60 ms behind: it was left open which."""
+    late = dataclasses.replace(prompt, wheel_time=prompt.wheel_time + wheels)
+    bag = record(tmp_path / "bag", late, {"/mocap": POSE_STAMPED}, shift=poses)
+    delay = dataclasses.replace(ROBOT.base.delay, stamps=before)
+    robot = dataclasses.replace(ROBOT, base=dataclasses.replace(ROBOT.base, delay=delay))
+    part = recorded_calibration_signals(bag, robot, {})
+    found = finish([Taken(0, "drive", part)], robot, lambda number: None).findings
+    offset = next(one.estimate for one in found if one.name == "base.geometry.time_offset")
+    assert abs(offset.value - before - (poses - wheels)) < 4.0 * offset.standard_error
+    stamps = [one.estimate for one in found if one.name == "robot.base.delay.stamps"]
+    assert len(stamps) == (wheels > 0.0)
+    for one in stamps:
+        low, high = one.interval
+        assert one.identified and low - offset.standard_error < wheels < high + offset.standard_error
+        assert high - low < 5e-3
+
+
 def test_the_topic_of_the_poses_is_found_or_asked_for(tmp_path, brief):
     short = dataclasses.replace(
         brief,

@@ -12,6 +12,7 @@ from youbot_dynamics.identification.finding import Finding, StageResult
 from youbot_dynamics.identification.known_errors import (
     with_errors_of_orders,
     with_errors_of_scales,
+    with_errors_of_stamps,
     with_untold_rows,
     without_sideways_motion,
     without_what_limits_hide,
@@ -68,6 +69,19 @@ def test_a_time_since_a_command_holds_values_later_by_a_row_of_its_log() -> None
     assert same == gain and with_untold_rows(outcome, {"yaw": 0.1}) == outcome
     refused = with_untold_rows(outcome, {"x": 0.9}).findings[0].estimate
     assert not refused.identified and refused.reason.kind is Kind.TOO_WIDE
+
+
+def test_a_delay_by_the_wheels_holds_how_late_the_driver_may_stamp_them() -> None:
+    """A delay of 244 ms was ticked for one of 184: the wheels were stamped 60 ms late."""
+    late = Finding(CALIBRATION.row("stamps"), Estimate("stamps", "s", 0.059, 0.001, (0.055, 0.06), None))
+    delay = Finding(DELAY.row("effective_x"), Estimate("effective_x", "s", 0.185, 2e-4, (0.1846, 0.1854), None))
+    gain = Finding(RESPONSE.row("gain_x"), Estimate("gain_x", "1", 0.9, 0.01, (0.88, 0.92), None))
+    outcome = StageResult("delay", (delay, gain))
+    wider, same = with_errors_of_stamps(outcome, [StageResult("calibration", (late,))]).findings
+    assert wider.estimate.interval == pytest.approx((0.1836, 0.1894)) and same == gain
+    assert with_errors_of_stamps(outcome, []) == outcome
+    of_body = StageResult("body", (delay,))  # by odometry, which has stamps of its own
+    assert with_errors_of_stamps(of_body, [StageResult("calibration", (late,))]) == of_body
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,18 @@ def test_a_driver_that_did_not_know_the_radii_has_sent_a_turn_with_each_way(tmp_
     np.testing.assert_allclose(signals.command[:, 0], twists[:, 0], atol=1e-12)
 
 
+def test_wheels_were_read_before_the_driver_stamped_them(tmp_path):
+    time = 0.02 * np.arange(500)
+    angles = np.outer(np.cumsum(0.3 * np.sin(time)), np.ones(4))
+    np.savetxt(tmp_path / "log.csv", np.column_stack([time, np.sin(time), angles]), delimiter=",")
+    joints = ",".join(f"position.{name}" for name in ROBOT.driver.wheel_joints)
+    recording = LogRecording(read_text_log(tmp_path / "log.csv", f"time,command.x,{joints}"))
+    late = replace(ROBOT, base=replace(ROBOT.base, delay=replace(ROBOT.base.delay, stamps=0.06)))
+    prompt, earlier = (base_signals(recording, robot, {}) for robot in (ROBOT, late))
+    np.testing.assert_allclose(prompt.measured_time - earlier.measured_time, 0.06, atol=1e-9)
+    np.testing.assert_array_equal(prompt.command_time, earlier.command_time)
+
+
 def test_only_commands_in_rows_of_the_motion_may_have_been_sent_before_them(tmp_path):
     """Commands of a merged log have rows and times of their own."""
     time = 0.1 * np.arange(20)

@@ -120,6 +120,25 @@ def yaw(observer: Observer) -> float:
     return float(pose_vector(observer.received["odom"][-1].pose.pose)[2])
 
 
+def test_odometry_is_of_the_time_at_which_the_driver_read_the_wheels():
+    with Processes() as processes, Observer() as observer:
+        processes.node("odometry", "-p", "stabilize:=false", "-p", "robot.base.delay.stamps:=0.06")
+        observer.listen(Odometry, "odom")
+        wheels = Wheels(observer)
+        observer.wait(lambda: wheels.states.get_subscription_count() > 0, "odometry")
+
+        def heard() -> bool:
+            wheels.stamp += PERIOD
+            wheels.publish_motion(np.zeros(4), None)
+            observer.spin(PERIOD)
+            return bool(observer.received["odom"])
+
+        observer.wait(heard, "odom")
+        observer.wait(
+            lambda: abs(told_until(observer) - wheels.stamp + 0.06) < 0.5 * PERIOD, "odom of the last reading"
+        )
+
+
 def test_the_gyro_tells_the_turn():
     with Processes() as processes, Observer() as observer:
         processes.node("odometry", "-p", "stabilize:=false")

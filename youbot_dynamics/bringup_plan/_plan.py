@@ -310,6 +310,8 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     nodes = _Nodes(own_common, files, own, given.frame_prefix, robot)
     if facts.arm.urdf != load_robot().arm.urdf:  # else each node would resolve a relative path by itself
         nodes = replace(nodes, common=own_common + parameter_arguments(**{f"{PREFIX}.arm.urdf": facts.arm.urdf}))
+    if given.robot != "real" and facts.base.delay.stamps:  # simulated drivers stamp when they read
+        nodes = replace(nodes, common=nodes.common + parameter_arguments(**{f"{PREFIX}.base.delay.stamps": "0.0"}))
     given = replace(given, estimate_arm=given.estimate_arm and facts.has_arm and facts.arm.is_known)
     if not facts.has_base:
         got, remedy = "an arm alone", "ros2 run youbot_dynamics arm_ekf with its parameters: docs/interface.md"

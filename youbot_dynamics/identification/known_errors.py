@@ -19,6 +19,8 @@ _OTHER_LAGS = Reason(
     Kind.OTHER_EXPLANATION, "the axes have lags of their own, which wheels that are all alike have not"
 )
 _LIMIT = "acceleration_{axis}"  # of an axis, by the stage body
+_STAMP_DELAY = "robot.base.delay.stamps"
+_BY_STAMPS = "; how late the driver stamps the wheels is not known better"
 _BETWEEN_ROWS = "; when commands were sent between the rows is not told"
 
 
@@ -38,6 +40,22 @@ def with_errors_of_scales(outcome: StageResult, stages: Sequence[StageResult]) -
         return replace(finding, estimate=wider)
 
     return replace(outcome, findings=tuple(scaled(finding) for finding in outcome.findings))
+
+
+def with_errors_of_stamps(outcome: StageResult, stages: Sequence[StageResult]) -> StageResult:
+    """Delays by the stamps of the wheels, with intervals that hold how late these may be by an earlier stage."""
+    found = (one.estimate for stage in stages for one in stage.findings if one.row.pattern == _STAMP_DELAY)
+    late = next((one for one in found if one.identified), None)
+    if late is None or outcome.stage not in ("delay", "response"):
+        return outcome
+
+    def judged(finding: Finding) -> Finding:
+        one = finding.estimate
+        interval = one.interval[0] - (late.interval[1] - late.value), one.interval[1] + late.value - late.interval[0]
+        wider = reaching(one, Unknown(one.name, one.unit, low=0.0), interval, _BY_STAMPS)
+        return replace(finding, estimate=wider) if finding.row.since_command else finding
+
+    return replace(outcome, findings=tuple(judged(one) for one in outcome.findings))
 
 
 def with_errors_of_orders(outcome: StageResult, stages: Sequence[StageResult]) -> StageResult:

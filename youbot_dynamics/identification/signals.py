@@ -198,9 +198,9 @@ def base_signals(
     geometry of the driver or from ours: from `sent_with`, if the robot's was calibrated since. Commands then hold what
     unequal wheels make of the other axes, but no gain of their own axis. Times are those of `on_one_clock`. The motion
     is computed from the wheels with the calibrated kinematics, so that rotation does not mix the axes; their speeds are
-    integrated where the driver reports no angles. Jitter of the stamps about the period of the driver is removed
-    (`in_rhythm`). `chosen` is role -> topic, given by the user. Where `of_joints` is set, x and yaw of a steered wheel
-    are the way of its rim [m] and its angle [rad], and their commands [m/s, rad].
+    integrated where the driver reports no angles. Stamps are earlier by `robot.base.delay.stamps`; their jitter about
+    the period of the driver is removed (`in_rhythm`). `chosen` is role -> topic, given by the user. Where `of_joints`
+    is set, x and yaw of a steered wheel are the way of its rim [m] and its angle [rad], and their commands [m/s, rad].
 
     Raises:
         RecordingError: a required topic is missing.
@@ -222,7 +222,7 @@ def base_signals(
         own = (sent_with or base) if role == "cmd_vel" else robot.driver.mecanum()  # the geometry behind the twist
         wheel_speeds = twists.twist @ own.inverse_matrix.T
     times = on_one_clock(command_times, (states.stamp, states.received), (topic, states.topic))
-    motion_time = times.motion
+    motion_time = times.motion - (robot.base.delay.stamps if times.stamped else 0.0)
     command, driver = wheel_speeds @ base.forward_matrix.T, robot.driver
     if role == "cmd_vel" and sent_with is not None:
         gains = np.diag(base.forward_matrix @ sent_with.inverse_matrix)

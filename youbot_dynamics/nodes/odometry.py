@@ -156,6 +156,7 @@ class OdometryNode(Node):
         stamp = whole + 1e-9 * part
         self._stamps.take(self._clock_time(), stamp)
         self._delay = min(self._delay, self._stamps.delay)
+        stamp -= self._robot.base.delay.stamps
         position, velocity = picked[0] * self._position_sign, picked[1] * self._velocity_sign
         motion = None
         if self._base.steered:

@@ -21,6 +21,7 @@ from youbot_dynamics.robot_base import BaseGeometry
 _ERROR = "radius error of the {wheel} wheel"
 _LEVER = "lever of a turn"
 _DRIFT = "drift of odometry"
+TIME_OFFSET = "time_offset"  # of the poses ahead of the wheels, also of each recording
 FINDINGS = Table(
     Row("robot.base.geometry.wheel_radius", "m", "mean radius of the wheels", told=("mean wheel radius",)),
     Row(
@@ -51,6 +52,12 @@ FINDINGS = Table(
     Row("robot.base.drift.yaw", "rad/sqrt(m)", "growth of yaw errors of odometry", told=(_DRIFT,), quiet=True),
     Row("base.geometry.time_offset", "s", "clock of the poses ahead of that of the wheels"),
     Row("base.geometry.time_offset_{recording}", "s", "clock of the poses ahead of the wheels, recording {recording}"),
+    Row(
+        "robot.base.delay.stamps",
+        "s",
+        "time by which the driver stamps the wheels late",
+        told=("late stamps of the wheels",),
+    ),
     Row("base.geometry.pose_smoothing", "s2", "smoothing of the poses"),
     Row("robot.base.geometry.roller_phase_{wheel}", "rad", "roller phase of the {wheel} wheel", optional=True),
     Row(

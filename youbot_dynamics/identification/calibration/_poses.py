@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,8 @@ class CalibrationSignals:
     pose_time: Vector  # (k,) of the poses [s], increasing, on the same clock except for a constant
     poses: Vector  # (k, 3) of the tracked body in a fixed frame [m, m, rad], yaw wrapped or unwrapped
     recording: int = 0  # number of the recording, distinct for each
+    # From the stamp of a pose to its reception [s]; NaN unless wheels and poses have stamps of the recorder's clock
+    travel: float = nan
 
     def __post_init__(self) -> None:
         """Check the shapes and store read-only copies."""
@@ -113,7 +116,8 @@ def recorded_calibration_signals(
 
     Stamps are used if both topics have them, otherwise the receive times of both. If one clock jumps or drifts against
     the other, both are put on that of the recorder. For clocks that were not synchronised, the difference to the
-    receive times is removed; the remaining offset is estimated. `chosen` is role ->
+    receive times is removed; the remaining offset is estimated. Stamps of the wheels are earlier by
+    `robot.base.delay.stamps`. `chosen` is role ->
     topic, given by the user; `pose_topic` is "" to find it; each recording has its own `number`.
 
     Raises:
@@ -137,6 +141,7 @@ def recorded_calibration_signals(
     poses = recording.poses(topic)
     stamped = bool(np.all(np.isfinite(states.stamp)) and np.all(np.isfinite(poses.stamp)))
     wheel_time, pose_time = (states.stamp, poses.stamp) if stamped else (states.received, poses.received)
+    travel = nan
     clocks = (states.stamp, poses.stamp), (states.received, poses.received)
     if stamped and clocks_apart(*clocks).moving:
         wheel_time, pose_time = map(on_clock_of_receiver, *clocks)
@@ -144,5 +149,9 @@ def recorded_calibration_signals(
         clock_difference = float(np.median(poses.received - poses.stamp) - np.median(states.received - states.stamp))
         if abs(clock_difference) > _ONE_CLOCK:
             pose_time = pose_time + clock_difference
+        else:
+            travel = float(np.median(poses.received - poses.stamp))
+    if stamped:
+        wheel_time = wheel_time - robot.base.delay.stamps
     angles = robot.base.geometry.mecanum().rolled(states.position * np.array(robot.driver.position_sign))
-    return calibration_signals(wheel_time, angles, pose_time, poses.pose, number)
+    return replace(calibration_signals(wheel_time, angles, pose_time, poses.pose, number), travel=travel)

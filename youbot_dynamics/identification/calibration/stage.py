@@ -9,7 +9,7 @@ import numpy as np
 from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.calibration._drift import Drift
-from youbot_dynamics.identification.calibration._findings import FINDINGS, geometry_findings
+from youbot_dynamics.identification.calibration._findings import FINDINGS, TIME_OFFSET, geometry_findings
 from youbot_dynamics.identification.calibration._fit import LEVER, RADIUS, Calibration
 from youbot_dynamics.identification.calibration._model import odometry_errors
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
@@ -18,7 +18,7 @@ from youbot_dynamics.identification.calibration._start import first_guess
 from youbot_dynamics.identification.calibration._weights import PoseNoise
 from youbot_dynamics.identification.calibration._whole_way import WHEELBASE, calibrate_whole_way, expected_drift
 from youbot_dynamics.identification.finding import TWIST_ERROR, Correlation, Finding, StageResult
-from youbot_dynamics.identification.least_squares import Estimate, Kind, Reason
+from youbot_dynamics.identification.least_squares import NORMAL, Estimate, Kind, Reason, Unknown, judge
 from youbot_dynamics.identification.reading import Opened
 from youbot_dynamics.identification.stages import Taken, within_an_hour
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -28,6 +28,9 @@ from youbot_dynamics.robot_base import WHEELS
 STAGE = "calibration"
 _SPAN = 2.0  # [s] over which the error of odometry is measured
 _OWN = 0.0003  # [m] RMS error over `_SPAN` below which poses were computed from the wheels: slip alone causes more
+LATE = 5e-3  # [s] by which wheel stamps are later than those of poses before it is said
+_EARLY = 0.01  # [s] by which a pose may be received before its stamp, by clocks that are synchronised
+_BODY = 1.5e-3  # [s] by which a body lags behind its wheels that creep: 0.3 to 1.2 ms on simulated bases
 _NOTABLE = 0.005  # [m] scatter of the poses above which it is told
 _OWN_POSES = Reason(
     Kind.WRONG_SIGNALS,
@@ -62,7 +65,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     used: list[CalibrationSignals] = [recording.part for recording in recordings]
     geometry = robot.base.geometry
     if geometry.wheelbase > 0.0:
-        return _of_steered_wheel(used, geometry.mecanum(), notes)
+        return _of_steered_wheel(used, robot, notes)
     fitted = calibrate_with_rollers(used, geometry.wheels(), robot.base.wheel_weights())
     notes += _noise_note(fitted.calibration.noise)
     plain = np.vstack([odometry_errors(part, geometry.mecanum(), np.zeros(3), 0.0, _SPAN, 0.0) for part in used])
@@ -84,6 +87,7 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     if drift is not None:
         growths = _growths(drift, fitted.calibration.noise)
         findings += [Finding(FINDINGS.row(growth.name), growth, samples) for growth in growths]
+    findings += _late_stamps(used, fitted.calibration.estimates, robot)
     if own:
         findings = [finding.refused(_OWN_POSES) for finding in findings]
     if isinstance(fitted.phases, str):
@@ -102,12 +106,13 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     )
 
 
-def _of_steered_wheel(used: Sequence[CalibrationSignals], base: MecanumBase, notes: list[str]) -> StageResult:
+def _of_steered_wheel(used: Sequence[CalibrationSignals], robot: Robot, notes: list[str]) -> StageResult:
     """Geometry of a base with a steered wheel, over whole drives.
 
     Raises:
         IdentificationError: too few drives with motion in which the poses are known.
     """
+    base = robot.base.geometry.mecanum()
     fitted = calibrate_whole_way(used, base, first_guess(used, base).offsets, clocks=True)
     estimates, products = fitted.estimates, {}
     notes += _noise_note(fitted.noise)
@@ -119,8 +124,29 @@ def _of_steered_wheel(used: Sequence[CalibrationSignals], base: MecanumBase, not
         estimates += _growths(fitted.drift, fitted.noise)
         products = {TWIST_ERROR: after / _SPAN} if np.all(np.isfinite(after)) else {}
     samples = sum(len(signals.poses) for signals in used)
-    findings = tuple(Finding(FINDINGS.row(estimate.name), estimate, samples) for estimate in estimates)
-    return StageResult(STAGE, findings, notes=tuple(notes), products=products)
+    findings = [Finding(FINDINGS.row(estimate.name), estimate, samples) for estimate in estimates]
+    findings += _late_stamps(used, estimates, robot)
+    return StageResult(STAGE, tuple(findings), notes=tuple(notes), products=products)
+
+
+def _late_stamps(used: Sequence[CalibrationSignals], estimates: Sequence[Estimate], robot: Robot) -> list[Finding]:
+    """How much later than they are read the driver stamps the wheels; nothing where the recordings do not show it.
+
+    Wheels that are stamped later than poses of the same motion leave open whose stamps are wrong. Poses that arrive
+    soon after their stamps are of no earlier moment: then those of the wheels are late, by that time less at most.
+    """
+    offsets = [one for one in estimates if one.name.startswith(TIME_OFFSET)]
+    pairs = list(zip(offsets, (part.travel for part in used), strict=False))
+    sure = all(one.identified and one.interval[1] + max(travel, -_EARLY) < -LATE for one, travel in pairs)
+    if not pairs or not sure or any(not -_EARLY <= travel for _, travel in pairs):
+        return []
+    before = robot.base.delay.stamps
+    low = before - max(one.interval[1] + max(travel, 0.0) for one, travel in pairs)
+    high = before - min(one.interval[0] for one, _ in pairs) + _BODY
+    value = before - float(np.mean([one.value for one, _ in pairs]))
+    unknown, half_width = Unknown("stamps", "s", low=0.0), 0.5 * (high - low)
+    late = judge(unknown, value, half_width / NORMAL, half_width, interval=(low, high))
+    return [Finding(FINDINGS.row(late.name), late, sum(len(part.wheel_time) for part in used))]
 
 
 def _growths(drift: Drift, noise: PoseNoise | None) -> tuple[Estimate, Estimate]:

@@ -17,6 +17,7 @@ from youbot_dynamics.identification.finding import StageResult, joint_words
 from youbot_dynamics.identification.known_errors import (
     with_errors_of_orders,
     with_errors_of_scales,
+    with_errors_of_stamps,
     with_untold_rows,
     without_sideways_motion,
     without_what_limits_hide,
@@ -148,7 +149,8 @@ def identify(
             if isinstance(outcome, YoubotDynamicsError):
                 lacking[name] = outcome
                 continue
-            outcome = with_errors_of_orders(with_errors_of_scales(outcome, stages), stages)
+            for with_errors in (with_errors_of_scales, with_errors_of_stamps, with_errors_of_orders):
+                outcome = with_errors(outcome, stages)
             repeated |= _add(stages, outcome)
             known = _result(robot, stages, (), {}, extracted).applied_to(robot)
     stages = [with_untold_rows(stage, _untold_rows(stage.stage, extracted)) for stage in stages]
@@ -229,6 +231,14 @@ def _late_stamps(stages: Sequence[StageResult]) -> tuple[str, ...]:
     Poses that are late themselves, as of a camera that needs time, say nothing about the wheels.
     """
     findings = {stage.stage: [finding for finding in stage.findings if finding.identified] for stage in stages}
+    stamps = next((one.estimate for one in findings.get("calibration", ()) if one.row.key == "stamps"), None)
+    if stamps is not None:
+        low, high = (f"{1e3 * end:.3g}" for end in stamps.interval)
+        return (
+            f"the driver stamps the wheels {low} to {high} ms later than it reads them: poses of the same motion are "
+            "received soon after their stamps, so that these are right; delays are without this time, which odometry "
+            "takes off with robot.base.delay.stamps",
+        )
     offsets = [finding.estimate for finding in findings.get("calibration", ()) if finding.row.key in _TIME_OFFSETS]
     late = [offset for offset in offsets if offset.interval[1] < -_LATE]
     if not late or not findings.get("delay"):
