@@ -887,6 +887,16 @@ def test_one_speed_tells_the_total_friction_and_no_more():
     assert found.totals[0].identified and found.totals[0].value == pytest.approx(0.325, rel=0.02)
 
 
+def test_a_total_holds_what_the_data_say_without_the_bounds_of_its_parts():
+    """Friction that falls with speed by a straight line: .605 +-.030 N m was ticked for .536 at .1 rad/s."""
+    moving = pendulum(lambda time: 0.3 * wave(time), friction=(0.8, -0.6))
+    joint = identify_arm_friction([moving], ArmFrictionModel(("joint",)))["joint"]
+    assert not joint["viscous"].identified
+    for total, speed in zip(joint.totals, joint.total_speeds, strict=True):
+        low, high = total.interval
+        assert low <= 0.8 - 0.6 * speed <= high
+
+
 def test_efforts_of_the_wrong_sign_are_blamed():
     moving = pendulum(wave)
     turned = dataclasses.replace(moving, torque=-moving.torque)

@@ -147,10 +147,8 @@ def _joint_fit(fit: Fit, row: JointRows, part: slice, explained: float) -> Joint
         )
     elif totals[len(totals) // 2].bound is not None:
         # The remaining values were solved for again with this total at its bound.
-        estimates[1:3], totals = (
-            [estimate.refused_if_identified(_AGAINST) for estimate in group] for group in (estimates[1:3], totals)
-        )
-        estimates[0] = estimates[0].refused(_AGAINST)
+        estimates[1:3] = [estimate.refused_if_identified(_AGAINST) for estimate in estimates[1:3]]
+        estimates[0], *totals = (estimate.refused(_AGAINST) for estimate in (estimates[0], *totals))
     elif row.one_speed:
         estimates[:2] = [undetermined(Unknown(estimate.name, estimate.unit), _CONSTANT) for estimate in estimates[:2]]
     elif negative[0]:
@@ -170,7 +168,7 @@ def _joint_fit(fit: Fit, row: JointRows, part: slice, explained: float) -> Joint
 
 
 def _total_friction(fit: Fit, row: JointRows, part: slice, speed: float) -> Estimate:
-    """Total friction at a speed from coefficients within their bounds; its interval is that without bounds."""
+    """Total friction at a speed from coefficients within their bounds; its interval holds that without bounds."""
     columns = np.where(np.isfinite(fit.values[part]), _total_columns(row, speed), 0.0)
     unknown = _total(f"{row.name}_total_at_{speed:.3g}", fit.unknowns[part.start].unit)
     if not np.any(columns):
@@ -181,7 +179,8 @@ def _total_friction(fit: Fit, row: JointRows, part: slice, speed: float) -> Esti
     if unbounded.bound is not None or all(estimate.bound is None for estimate in fit.estimates[part]):
         return unbounded
     bounded = float(columns @ np.nan_to_num([estimate.value for estimate in fit.estimates[part]]))
-    return judge(unknown, bounded, unbounded.standard_error, fit.half_width(unbounded.standard_error))
+    error = math.hypot(unbounded.standard_error, bounded - unbounded.value)
+    return judge(unknown, bounded, error, fit.half_width(error))
 
 
 # Largest half-widths of the intervals of scales and delay of the efforts [1, s], and the largest delay [s], for which
