@@ -1044,6 +1044,20 @@ def test_friction_that_grows_with_the_load_is_found_and_predicts_what_was_left_o
     assert loaded.held_out[1] < 0.5 * loaded.held_out[0]
 
 
+def test_friction_without_the_load_holds_what_the_load_explains():
+    """A gear that fast motion loads: .828 +-.010 N m s/rad was ticked for .8."""
+    found = identify_arm_friction([geared(0.05)], ArmFrictionModel(("joint",)))
+    joint, loaded = found["joint"], load_friction(found, "joint")
+    assert loaded.beside["viscous"] == pytest.approx(0.05, abs=0.01)
+    assert loaded.beside["coulomb"] > loaded.coulomb.value
+    far = dataclasses.replace(loaded, beside={"viscous": joint["viscous"].value + 0.02})
+    wider = joint.with_rivals(found.fit, [far.rival(joint)])
+    assert wider["viscous"].interval[1] >= joint["viscous"].value + 0.02
+    assert wider["coulomb"] == joint["coulomb"]
+    refused = dataclasses.replace(loaded, beside={})
+    assert joint.with_rivals(found.fit, [refused.rival(joint)]).estimates == joint.estimates
+
+
 def test_friction_that_does_not_grow_with_the_load_is_refused_as_that():
     said = []
     for number in range(8):

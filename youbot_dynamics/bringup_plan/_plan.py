@@ -292,8 +292,7 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
 
     Raises:
         ParameterError: a malformed namespace.
-        ResourceError: a parameter file does not exist, the bag's folder does, or a package that was asked for is not
-            installed.
+        ResourceError: a parameter file or a package that was asked for does not exist, or the bag's folder does.
     """
     given = BringupOptions() if options is None else options
     sim_time = given.use_sim_time or given.robot == "gazebo"
@@ -301,17 +300,16 @@ def plan(options: BringupOptions | None = None) -> tuple[Process, ...]:
     bag = new_folder("record", given.record)
     gazebo = config_path("gazebo/youbot_gazebo.yaml") if given.robot == "gazebo" else None
     common = namespace_arguments(given.namespace) + parameter_arguments(use_sim_time=sim_time)
-    common += ("--log-level", given.log_level)
-    robot = robot_path(given.robot_file)
+    common, robot = (*common, "--log-level", given.log_level), robot_path(given.robot_file)
     own_common = common + robot_arguments(robot, own, results)
     facts = load_robot(results, own, robot)
     fixed = None if facts.base.geometry.moves_sideways else config_path("fixed_wheels.yaml")
     files = config_path("youbot.yaml"), fixed, robot, gazebo, *results, own
-    nodes = _Nodes(own_common, files, own, given.frame_prefix, robot)
     if facts.arm.urdf != load_robot().arm.urdf:  # else each node would resolve a relative path by itself
-        nodes = replace(nodes, common=own_common + parameter_arguments(**{f"{PREFIX}.arm.urdf": facts.arm.urdf}))
-    if given.robot != "real" and facts.base.delay.stamps:  # simulated drivers stamp when they read
-        nodes = replace(nodes, common=nodes.common + parameter_arguments(**{f"{PREFIX}.base.delay.stamps": "0.0"}))
+        own_common += parameter_arguments(**{f"{PREFIX}.arm.urdf": facts.arm.urdf})
+    if given.robot != "real":  # simulated drivers stamp when they read
+        own_common += parameter_arguments(**{f"{PREFIX}.base.delay.stamps": 0.0})
+    nodes = _Nodes(own_common, files, own, given.frame_prefix, robot)
     given = replace(given, estimate_arm=given.estimate_arm and facts.has_arm and facts.arm.is_known)
     if not facts.has_base:
         got, remedy = "an arm alone", "ros2 run youbot_dynamics arm_ekf with its parameters: docs/interface.md"

@@ -10,14 +10,14 @@ Source: BAM's servo models, Duclusaud et al. 2024; MuJoCo's discussion of strain
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.dynamics.lugre import coulomb_under_load
 from youbot_dynamics.errors import IdentificationError
-from youbot_dynamics.identification.arm_friction._fit import ArmFriction
+from youbot_dynamics.identification.arm_friction._fit import ArmFriction, JointFit
 from youbot_dynamics.identification.arm_friction._regressors import OF_BODY, inertial_parameters
 from youbot_dynamics.identification.arm_friction._rows import PARTS, JointRows, block_length
 from youbot_dynamics.identification.least_squares import (
@@ -25,6 +25,7 @@ from youbot_dynamics.identification.least_squares import (
     Fit,
     Kind,
     Reason,
+    Rival,
     Unknown,
     least_squares,
     too_little,
@@ -34,6 +35,9 @@ from youbot_dynamics.identification.least_squares import (
 _ITERATIONS = 4
 _FOLD_PIECES = 8  # pieces of each recording for two-fold cross-validation: even ones against odd ones
 _UNLOADED = Unknown("unloaded_coulomb", "N m", low=0.0)
+_LOADED = Reason(
+    Kind.OTHER_EXPLANATION, "friction grows with the load, which explains a part of what speed seems to do"
+)
 _LOAD = Unknown("load_coefficient", "1", unexcited="the gear never transmitted a torque")
 
 
@@ -44,6 +48,13 @@ class LoadFriction:
     coulomb: Estimate  # without load [N m]; used only together with the load coefficient
     load: Estimate  # load_coefficient [1]; identified only if it is positive and improves the prediction
     held_out: tuple[float, float]  # RMS error of predicted torques without and with the load term [N m]
+    # Where the load is identified: Coulomb torque at its mean [N m], and viscous friction beside it [N m s/rad]
+    beside: dict[str, float] = field(default_factory=dict)
+
+    def rival(self, joint: JointFit) -> Rival:
+        """What the load term changes in the friction of its joint: fast motion loads the gear too."""
+        plain = {name: joint[name] for name in self.beside}
+        return Rival(_LOADED, {one.name: self.beside[name] - one.value for name, one in plain.items()})
 
 
 def load_friction(found: ArmFriction, joint: str) -> LoadFriction:
@@ -66,7 +77,9 @@ def load_friction(found: ArmFriction, joint: str) -> LoadFriction:
             f"the prediction error of held-out torques is {held_out[1]:.3g} N m with it, {held_out[0]:.3g} without it"
         )
         return _refused(Reason(Kind.UNEXPLAINED, worse), held_out)
-    return LoadFriction(coulomb, load, held_out)
+    beside = {one.name: one.value for one in fit.estimates if one.name == "viscous"}
+    beside["coulomb"] = coulomb_under_load(coulomb.value, load.value, float(np.mean(np.abs(gear))))
+    return LoadFriction(coulomb, load, held_out, beside)
 
 
 def _refused(reason: Reason, held_out: tuple[float, float] = (math.nan, math.nan)) -> LoadFriction:

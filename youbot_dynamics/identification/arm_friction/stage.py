@@ -102,8 +102,9 @@ def finish(taken: Sequence[Taken], robot: Robot, reopen: Callable[[int], Opened]
     found = identify_arm_friction(signals, ArmFrictionModel(names, tree))
     findings: list[Finding] = []
     for k, name in enumerate(names):
-        findings += _joint_findings(found[name], name)
-        loaded = load_friction(found, name)
+        joint, loaded = found[name], load_friction(found, name)
+        joint = joint if found.fit is None else joint.with_rivals(found.fit, [loaded.rival(joint)])
+        findings += _joint_findings(joint, name)
         details = {"error_without": loaded.held_out[0], "error_with": loaded.held_out[1]}
         for estimate in (loaded.load, loaded.coulomb) if loaded.load.identified else (loaded.load,):
             findings.append(Finding(FINDINGS.row(estimate.name, name), estimate, details=details))

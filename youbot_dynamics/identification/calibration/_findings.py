@@ -21,7 +21,7 @@ from youbot_dynamics.robot_base import BaseGeometry
 _ERROR = "radius error of the {wheel} wheel"
 _LEVER = "lever of a turn"
 _DRIFT = "drift of odometry"
-TIME_OFFSET = "time_offset"  # of the poses ahead of the wheels, also of each recording
+TIME_OFFSETS = "time_offset", "time_offset_{recording}"  # keys: of the poses ahead of the wheels
 FINDINGS = Table(
     Row("robot.base.geometry.wheel_radius", "m", "mean radius of the wheels", told=("mean wheel radius",)),
     Row(

@@ -9,7 +9,7 @@ import numpy as np
 from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.errors import IdentificationError
 from youbot_dynamics.identification.calibration._drift import Drift
-from youbot_dynamics.identification.calibration._findings import FINDINGS, TIME_OFFSET, geometry_findings
+from youbot_dynamics.identification.calibration._findings import FINDINGS, TIME_OFFSETS, geometry_findings
 from youbot_dynamics.identification.calibration._fit import LEVER, RADIUS, Calibration
 from youbot_dynamics.identification.calibration._model import odometry_errors
 from youbot_dynamics.identification.calibration._poses import CalibrationSignals, recorded_calibration_signals
@@ -135,7 +135,7 @@ def _late_stamps(used: Sequence[CalibrationSignals], estimates: Sequence[Estimat
     Wheels that are stamped later than poses of the same motion leave open whose stamps are wrong. Poses that arrive
     soon after their stamps are of no earlier moment: then those of the wheels are late, by that time less at most.
     """
-    offsets = [one for one in estimates if one.name.startswith(TIME_OFFSET)]
+    offsets = [one for one in estimates if FINDINGS.row(one.name).key in TIME_OFFSETS]
     pairs = list(zip(offsets, (part.travel for part in used), strict=False))
     sure = all(one.identified and one.interval[1] + max(travel, -_EARLY) < -LATE for one, travel in pairs)
     if not pairs or not sure or any(not -_EARLY <= travel for _, travel in pairs):
