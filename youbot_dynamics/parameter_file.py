@@ -39,7 +39,7 @@ class Placed(NamedTuple):
     """A value, the line of the file it stands in, counted from 1, and the comment behind it, "" for none."""
 
     value: Value
-    line: int
+    line: int = 0
     comment: str = ""
 
 
@@ -307,7 +307,7 @@ def write_parameters(
     The comments are lines for the head of the file, whose folder must exist; notes, by name, follow a value. The
     `others` are further sections, which follow with their comments, or values of the same one.
     """
-    sections = {section: {name: Placed(value, 0, (notes or {}).get(name, "")) for name, value in values.items()}}
+    sections = {section: {name: Placed(value, comment=(notes or {}).get(name, "")) for name, value in values.items()}}
     for pattern, placed in (others or {}).items():
         sections[pattern] = {**sections.get(pattern, {}), **placed}
     lines = [f"# {_in_one_line(comment)}" for comment in comments]

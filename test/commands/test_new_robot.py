@@ -307,12 +307,24 @@ def test_answers_may_come_from_a_pipe(tmp_path: Path, capsys, monkeypatch) -> No
 
 
 @pytest.mark.parametrize("ordered", [(1.0, 1.0, 1.0, 1.0), (1.0, -1.0, 1.0, -1.0), (-1.0, 1.0, 1.0, 1.0)])
-def test_signs_of_commanded_speeds_of_wheels_are_found(ordered: tuple[float, ...], tmp_path: Path, capsys) -> None:
-    bag, out = drive(tmp_path, ordered=ordered), tmp_path / "mine.yaml"
+def test_commanded_speeds_of_wheels_tell_their_signs_and_how_the_driver_is_commanded(
+    ordered: tuple[float, ...], tmp_path: Path, capsys, monkeypatch
+) -> None:
+    twists = {"/cmd_vel": TWIST_STAMPED} if ordered[1] < 0.0 else {}
+    bag, out = drive(tmp_path, ordered=ordered, commands=twists), tmp_path / "mine.yaml"
     assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
     driver, told = yd.load_robot(robot_file=out).driver, capsys.readouterr().err
     assert (driver.wheel_joints, driver.position_sign, driver.command_sign) == (MIXED, SIGNS, ordered)
     assert ("found in /driver/wheel_velocity_command: command_sign" in told) == (min(ordered) < 0.0)
+    section = (
+        "/**/base_controller:\n  ros__parameters:\n    command_interface: 'joint_state'  # found in /driver/wheel_"
+    )
+    assert section in out.read_text() and "commands /driver/wheel_velocity_command" in out.read_text()
+    suggested = shlex.split(told.split("next: youbot ")[1].split(", or ")[0])
+    assert "wheel_commands=/driver/wheel_velocity_command" in suggested
+    monkeypatch.chdir(tmp_path)
+    assert exit_code(*suggested, "--only", "delay") == 0
+    assert "turns against" not in capsys.readouterr().out
 
 
 def test_the_limit_of_the_joints_of_a_urdf_is_the_largest_speed_of_the_wheels(tmp_path: Path) -> None:

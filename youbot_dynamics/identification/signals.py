@@ -25,6 +25,7 @@ from youbot_dynamics.identification.reading import (
     on_one_clock,
     recorded_joints,
     times_of,
+    wheel_commands,
 )
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -213,7 +214,7 @@ def base_signals(
     role, topic = _topic_of(recording, ("wheel_commands", "driver_cmd_vel", "cmd_vel"), "command", chosen, at_rest)
     command_times: tuple[Vector | None, Vector]
     if role == "wheel_commands":
-        commands = recording.joint_states(topic, joints)
+        commands = wheel_commands(recording, topic, robot.driver)
         command_times = commands.stamp, commands.received
         wheel_speeds = base.rolling(commands.velocity, commands.position)
     else:

@@ -9,6 +9,7 @@ from youbot_dynamics.identification.reading._clock import (
     on_clock_of_receiver,
     on_one_clock,
 )
+from youbot_dynamics.identification.reading._commands import wheel_commands
 from youbot_dynamics.identification.reading._logs import MERGED, columns_of, efforts_of, robot_of, untold_rows
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
@@ -63,4 +64,5 @@ __all__ = [
     "speed_ratio",
     "times_of",
     "untold_rows",
+    "wheel_commands",
 ]

@@ -1,0 +1,24 @@
+"""Commanded speeds of the wheels, positive forward."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from youbot_dynamics.recording.bag import Recording
+from youbot_dynamics.recording.series import JointSeries
+from youbot_dynamics.robot import Driver
+
+
+def wheel_commands(recording: Recording, topic: str, driver: Driver) -> JointSeries:
+    """Commands of the wheels on a topic; those of another name than `wheel_commands` have the signs of the driver.
+
+    Raises:
+        RecordingError: as `Recording.joint_states`.
+    """
+    sent = recording.joint_states(topic, driver.wheel_joints)
+    if topic.endswith("wheel_commands"):
+        return sent
+    signs = np.array(driver.command_sign)
+    return replace(sent, position=sent.position * signs, velocity=sent.velocity * signs)
