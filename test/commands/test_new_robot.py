@@ -46,8 +46,9 @@ def drive(
     commands: Mapping[str, str] = MappingProxyType({"/cmd_vel": TWIST_STAMPED}),
     ordered: tuple[float, ...] = (),
     base: yd.MecanumBase = BASE,
+    lasting: float = 12.0,
 ) -> Path:
-    """Bag of a drive of 12 s at 50 Hz; an arm swings meanwhile.
+    """Bag of a drive at 50 Hz; an arm swings meanwhile.
 
     Args:
         folder: where to write it.
@@ -60,8 +61,9 @@ def drive(
         commands: topics and types of the commands.
         ordered: signs of commanded speeds of the wheels, empty for a driver that takes twists.
         base: its wheels.
+        lasting: how long it lasts [s].
     """
-    sent = np.arange(0.0, 12.0, 0.02)
+    sent = np.arange(0.0, lasting, 0.02)
     speeds = np.array(amplitudes) * np.sin(np.array([[1.0], [1.7], [2.3]]) * sent).T
     if together:
         speeds[:, 2] = 1.5 * speeds[:, 0] + 0.05 * speeds[:, 2]
@@ -325,6 +327,18 @@ def test_commanded_speeds_of_wheels_tell_their_signs_and_how_the_driver_is_comma
     monkeypatch.chdir(tmp_path)
     assert exit_code(*suggested, "--only", "delay") == 0
     assert "turns against" not in capsys.readouterr().out
+    if not twists:  # the suggestion of its error is one that works
+        assert exit_code("identify", bag, "--robot-file", out, "--out", tmp_path / "found", "--overwrite") == 1
+        assert "takes --topic wheel_commands=/driver/wheel_velocity_command" in capsys.readouterr().err
+
+
+def test_a_robot_file_that_contradicts_the_poses_is_told_before_a_lack_of_commands(tmp_path: Path, capsys) -> None:
+    bag, out = drive(tmp_path, poses=0.0, commands={}, lasting=24.0), tmp_path / "mine.yaml"
+    assert exit_code("new-robot", "--bag", bag, "--wheel-radius", "0.12", "--out", out) == 0
+    capsys.readouterr()
+    assert exit_code("identify", bag, "--robot-file", out, "--out", tmp_path / "found") == 3
+    told = " ".join(capsys.readouterr().out.split())
+    assert "0.5 times the configured wheel radius" in told and "no result: delays" in told
 
 
 def test_the_limit_of_the_joints_of_a_urdf_is_the_largest_speed_of_the_wheels(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from youbot_dynamics.control.stamp_rhythm import in_rhythm
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError, listed
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import (
+    COMMANDS_OF_JOINTS,
     ROLES,
     efforts_of,
     excess_of_angles,
@@ -211,7 +212,8 @@ def base_signals(
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
     angles = base.rolled(states.position[np.all(np.isfinite(states.position), axis=1)])
     at_rest = len(angles) > 0 and bool(np.all(np.ptp(angles, axis=0) < _AT_REST))
-    role, topic = _topic_of(recording, ("wheel_commands", "driver_cmd_vel", "cmd_vel"), "command", chosen, at_rest)
+    roles = "wheel_commands", "driver_cmd_vel", "cmd_vel"
+    role, topic = _topic_of(recording, roles, "command", chosen, at_rest, joints)
     command_times: tuple[Vector | None, Vector]
     if role == "wheel_commands":
         commands = wheel_commands(recording, topic, robot.driver)
@@ -341,7 +343,12 @@ def _body_motion(
 
 
 def _topic_of(
-    recording: Recording, roles: Sequence[str], what: str, chosen: Mapping[str, str], at_rest: bool = False
+    recording: Recording,
+    roles: Sequence[str],
+    what: str,
+    chosen: Mapping[str, str],
+    at_rest: bool = False,
+    joints: tuple[str, ...] = (),
 ) -> tuple[str, str]:
     """First of some roles that the recording has, and its topic; `at_rest` says that the wheels did not turn.
 
@@ -369,9 +376,13 @@ def _topic_of(
             "record while `youbot play excitation` runs",
         )
         raise RecordingError(f"nothing was driven in {recording.path}", got=got, remedy=remedy)
+    if not alike and "wheel_commands" in roles:
+        role = "wheel_commands"
+        orders = [one.name for one in infos if one.type in ROLES[role][1] and one.name.endswith(COMMANDS_OF_JOINTS)]
+        alike = [name for name in orders if recorded_joints(recording, name, joints) == joints]
     got = f"no {what} (topics: {listed(list(recording.topics)) or 'none'})"
-    remedy = f"record it; youbot identify takes --topic {role}={' or '.join(alike[:_MOST_PROPOSED]) or 'NAME'}"
-    raise RecordingError(f"{recording.path}", got=got, expected=" or ".join(names), remedy=remedy)
+    proposed = f"; youbot identify takes --topic {role}={' or '.join(alike[:_MOST_PROPOSED])}" if alike else ""
+    raise RecordingError(f"{recording.path}", got=got, expected=" or ".join(names), remedy=f"record it{proposed}")
 
 
 NO_EFFORT = Reason(Kind.NOT_MEASURED, "the states of the arm have no efforts: use a driver that reports them")

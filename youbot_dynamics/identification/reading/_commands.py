@@ -10,6 +10,8 @@ from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.robot import Driver
 
+COMMANDS_OF_JOINTS = "_command", "_commands"  # ends of the names of topics that tell a driver the speeds of joints
+
 
 def wheel_commands(recording: Recording, topic: str, driver: Driver) -> JointSeries:
     """Commands of the wheels on a topic; those of another name than `wheel_commands` have the signs of the driver.
