@@ -16,7 +16,7 @@ from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.tree import read_urdf
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.identification.reading import (
-    COMMANDS_OF_JOINTS,
+    is_to_driver,
     joint_readings,
     new_readings,
     speed_ratio,
@@ -270,7 +270,7 @@ def drawn_wheels(urdf: Path) -> tuple[tuple[TurningJoint, ...], float]:
 def commanded_turns(recording: Recording, joints: Sequence[TurningJoint]) -> tuple[str, tuple[float, ...]]:
     """Topic of commanded speeds of some joints, and for each 1 if it turns as commanded, else -1; empty for none."""
     for topic, info in recording.topics.items():
-        if info.type not in JOINT_TYPES or not topic.endswith(COMMANDS_OF_JOINTS) or topic.endswith("wheel_commands"):
+        if info.type not in JOINT_TYPES or not is_to_driver(topic):
             continue
         with suppress(RecordingError):  # of other joints, or messages that cannot be read
             names = tuple(joint.name for joint in joints)

@@ -13,7 +13,6 @@ from youbot_dynamics.control.stamp_rhythm import in_rhythm
 from youbot_dynamics.errors import IdentificationError, InputError, RecordingError, listed
 from youbot_dynamics.identification.least_squares import Kind, Reason
 from youbot_dynamics.identification.reading import (
-    COMMANDS_OF_JOINTS,
     ROLES,
     efforts_of,
     excess_of_angles,
@@ -22,6 +21,7 @@ from youbot_dynamics.identification.reading import (
     find_pose_topic,
     find_topic,
     find_wheel_states,
+    is_to_driver,
     new_readings,
     on_one_clock,
     recorded_joints,
@@ -378,7 +378,7 @@ def _topic_of(
         raise RecordingError(f"nothing was driven in {recording.path}", got=got, remedy=remedy)
     if not alike and "wheel_commands" in roles:
         role = "wheel_commands"
-        orders = [one.name for one in infos if one.type in ROLES[role][1] and one.name.endswith(COMMANDS_OF_JOINTS)]
+        orders = [one.name for one in infos if one.type in ROLES[role][1] and is_to_driver(one.name)]
         alike = [name for name in orders if recorded_joints(recording, name, joints) == joints]
     got = f"no {what} (topics: {listed(list(recording.topics)) or 'none'})"
     proposed = f"; youbot identify takes --topic {role}={' or '.join(alike[:_MOST_PROPOSED])}" if alike else ""

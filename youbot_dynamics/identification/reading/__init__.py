@@ -9,7 +9,7 @@ from youbot_dynamics.identification.reading._clock import (
     on_clock_of_receiver,
     on_one_clock,
 )
-from youbot_dynamics.identification.reading._commands import COMMANDS_OF_JOINTS, wheel_commands
+from youbot_dynamics.identification.reading._commands import is_to_driver, wheel_commands
 from youbot_dynamics.identification.reading._logs import MERGED, columns_of, efforts_of, robot_of, untold_rows
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
@@ -33,7 +33,6 @@ from youbot_dynamics.identification.reading._opened import (
 from youbot_dynamics.identification.reading._quality import excess_of_angles, look_at
 
 __all__ = [
-    "COMMANDS_OF_JOINTS",
     "MERGED",
     "ONE_WAY",
     "Opened",
@@ -52,6 +51,7 @@ __all__ = [
     "find_topic",
     "named_topics",
     "find_wheel_states",
+    "is_to_driver",
     "joint_readings",
     "look_at",
     "motor_readings",

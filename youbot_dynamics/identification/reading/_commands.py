@@ -10,7 +10,13 @@ from youbot_dynamics.recording.bag import Recording
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.robot import Driver
 
-COMMANDS_OF_JOINTS = "_command", "_commands"  # ends of the names of topics that tell a driver the speeds of joints
+_TO_DRIVER = "_command", "_commands"  # ends of the names of topics that tell a driver the speeds of joints
+_OURS = "wheel_commands"  # those of base_controller, in our signs
+
+
+def is_to_driver(topic: str) -> bool:
+    """Whether the name of a topic of joints says that it commands a driver, in its signs."""
+    return topic.endswith(_TO_DRIVER) and not topic.endswith(_OURS)
 
 
 def wheel_commands(recording: Recording, topic: str, driver: Driver) -> JointSeries:
@@ -20,7 +26,7 @@ def wheel_commands(recording: Recording, topic: str, driver: Driver) -> JointSer
         RecordingError: as `Recording.joint_states`.
     """
     sent = recording.joint_states(topic, driver.wheel_joints)
-    if topic.endswith("wheel_commands"):
+    if topic.endswith(_OURS):
         return sent
     signs = np.array(driver.command_sign)
     return replace(sent, position=sent.position * signs, velocity=sent.velocity * signs)
