@@ -377,12 +377,12 @@ def _topic_of(
         )
         raise RecordingError(f"nothing was driven in {recording.path}", got=got, remedy=remedy)
     if not alike and "wheel_commands" in roles:
-        role = "wheel_commands"
-        orders = [one.name for one in infos if one.type in ROLES[role][1] and is_to_driver(one.name)]
+        orders = [one.name for one in infos if one.type in ROLES["wheel_commands"][1] and is_to_driver(one.name)]
         alike = [name for name in orders if recorded_joints(recording, name, joints) == joints]
+        role = "wheel_commands" if alike else role
     got = f"no {what} (topics: {listed(list(recording.topics)) or 'none'})"
-    proposed = f"; youbot identify takes --topic {role}={' or '.join(alike[:_MOST_PROPOSED])}" if alike else ""
-    raise RecordingError(f"{recording.path}", got=got, expected=" or ".join(names), remedy=f"record it{proposed}")
+    remedy = f"record it; youbot identify takes --topic {role}={' or '.join(alike[:_MOST_PROPOSED]) or 'NAME'}"
+    raise RecordingError(f"{recording.path}", got=got, expected=" or ".join(names), remedy=remedy)
 
 
 NO_EFFORT = Reason(Kind.NOT_MEASURED, "the states of the arm have no efforts: use a driver that reports them")
