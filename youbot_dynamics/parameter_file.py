@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import yaml
 
@@ -28,16 +28,22 @@ _AMBIGUOUS = re.compile(
 _UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
 # A node pattern: names and wildcards, each a whole part of the path.
 _SECTION = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]{0,254}|\*\*?)(/([A-Za-z_][A-Za-z0-9_]{0,254}|\*\*?))*")
+_COMMENT = re.compile(r"[ \t]+#([^\r\n\0]*)")
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 LARGEST = 1_000_000  # [bytes] of a parameter file
 _DEEPEST = 32  # lists and mappings inside each other
 
 
-class _Placed(NamedTuple):
-    """A value and the line of the file it stands in, counted from 1."""
+class Placed(NamedTuple):
+    """A value, the line of the file it stands in, counted from 1, and the comment behind it, "" for none."""
 
     value: Value
-    line: int
+    line: int = 0
+    comment: str = ""
+
+
+Sections: TypeAlias = Mapping[str, Mapping[str, Placed]]  # node pattern -> dotted names and values
 
 
 def read_parameters(path: Path, node: str, namespace: str = "") -> dict[str, Value]:
@@ -72,7 +78,7 @@ def read_checked(path: Path, prefix: str, table: Mapping[str, Parameter]) -> dic
             the file, line and parameter.
     """
     checked: dict[str, Value] = {}
-    for name, (value, line) in _read_placed(path, "", "").items():
+    for name, (value, line, _) in _read_placed(path, "", "").items():
         if name.split(".")[0] != prefix:
             continue
         try:
@@ -84,9 +90,9 @@ def read_checked(path: Path, prefix: str, table: Mapping[str, Parameter]) -> dic
     return checked
 
 
-def _read_placed(path: Path, node: str, namespace: str) -> dict[str, _Placed]:
+def _read_placed(path: Path, node: str, namespace: str) -> dict[str, Placed]:
     full_name = "".join(f"/{part}" for part in (namespace.strip("/"), node) if part)
-    values: dict[str, _Placed] = {}
+    values: dict[str, Placed] = {}
     for section, parameters in read_sections(path).items():
         if _section_applies(section, full_name):
             values.update(parameters)
@@ -102,23 +108,40 @@ def _section_applies(section: str, full_name: str) -> bool:
     return re.fullmatch(pattern, full_name) is not None
 
 
-def read_sections(path: Path, limit: int = LARGEST) -> Mapping[str, Mapping[str, _Placed]]:
+def read_sections(path: Path, limit: int = LARGEST) -> Sections:
     """Every section of a parameter file of at most `limit` bytes, before `scaled`; raises as `read_parameters`.
 
-    Node pattern -> dotted names, values and lines.
+    Node pattern -> dotted names, values, lines and comments.
     """
     return _sections(read_text(path, ParameterError, f"parameter file {path}", "a ROS parameter file", limit), path)
 
 
+def other_sections(paths: Sequence[Path], prefix: str) -> Sections:
+    """What some parameter files say beside the facts below a prefix, which stand in `/**` sections; later ones win.
+
+    Raises:
+        ParameterError: as `read_parameters`.
+    """
+    others: dict[str, dict[str, Placed]] = {}
+    for path in paths:
+        for section, placed in read_sections(path).items():
+            kept = placed
+            if _section_applies(section, ""):
+                kept = {name: one for name, one in placed.items() if name.split(".")[0] != prefix}
+            if kept:
+                others.setdefault(f"/{section.lstrip('/')}", {}).update(kept)
+    return others
+
+
 @lru_cache(maxsize=8)  # a robot reads the packaged defaults three times, 30 ms each
-def _sections(text: str, path: Path) -> Mapping[str, Mapping[str, _Placed]]:
+def _sections(text: str, path: Path) -> Sections:
     try:
         root = _Composer(text, path).get_single_node()
     except yaml.YAMLError as problem:
         raise ParameterError(f"parameter file {path}", got=" ".join(str(problem).split())) from None
     if root is None:
         return {}
-    sections: dict[str, dict[str, _Placed]] = {}
+    sections: dict[str, dict[str, Placed]] = {}
     for section, body in _entries(root, path, "the file"):
         entries = _entries(body, path, section)
         alone = len(entries) == 1
@@ -183,7 +206,7 @@ def _entries(node: yaml.Node, path: Path, where: str) -> list[tuple[str, yaml.No
     return list(entries.items())
 
 
-def _collect(node: yaml.Node, path: Path, prefix: str, placed: dict[str, _Placed]) -> None:
+def _collect(node: yaml.Node, path: Path, prefix: str, placed: dict[str, Placed]) -> None:
     for key, value in _entries(node, path, prefix or "ros__parameters"):
         name = f"{prefix}.{key}" if prefix else key
         line = value.start_mark.line + 1
@@ -197,9 +220,16 @@ def _collect(node: yaml.Node, path: Path, prefix: str, placed: dict[str, _Placed
                 items.append(_scalar(item, path, name))
             if len({type(item) for item in items}) != 1:
                 raise _refuse(path, value, f"an empty or mixed list in {name}", "elements of one type")
-            placed[name] = _Placed(tuple(items), line)  # type: ignore[arg-type]
+            placed[name] = Placed(tuple(items), line, _comment_behind(value))  # type: ignore[arg-type]
         else:
-            placed[name] = _Placed(_scalar(value, path, name), line)
+            placed[name] = Placed(_scalar(value, path, name), line, _comment_behind(value))
+
+
+def _comment_behind(node: yaml.Node) -> str:
+    """The comment behind a value on its last line, "" for none."""
+    mark = node.end_mark
+    behind = _COMMENT.match(mark.buffer, mark.pointer) if mark and mark.buffer else None
+    return behind[1].strip() if behind else ""
 
 
 def _scalar(node: yaml.Node, path: Path, name: str) -> bool | int | float | str:
@@ -270,21 +300,35 @@ def write_parameters(
     values: Mapping[str, Value],
     comments: Sequence[str] = (),
     notes: Mapping[str, str] | None = None,
+    others: Sections | None = None,
 ) -> None:
     """Write a file with one section (a node pattern, such as `/**`) of dotted names and values, whole or not at all.
 
-    The comments are lines for the head of the file, whose folder must exist; notes, by name, follow a value.
+    The comments are lines for the head of the file, whose folder must exist; notes, by name, follow a value. The
+    `others` are further sections, which follow with their comments, or values of the same one.
     """
+    sections = {section: {name: Placed(value, comment=(notes or {}).get(name, "")) for name, value in values.items()}}
+    for pattern, placed in (others or {}).items():
+        sections[pattern] = {**sections.get(pattern, {}), **placed}
+    lines = [f"# {_in_one_line(comment)}" for comment in comments]
+    for pattern, placed in sections.items():
+        lines += [f"{pattern}:", "  ros__parameters:"]
+        _emit(_tree(placed), 2, lines)
+    write_atomically(path, "\n".join(lines) + "\n")
+
+
+def _tree(placed: Mapping[str, Placed]) -> dict[str, object]:
+    """Values in mappings by the parts of their names; one below the name of another value has its whole name."""
     tree: dict[str, object] = {}
-    for name, value in values.items():
-        branch = tree
+    for name, value in placed.items():
         *parents, leaf = name.split(".")
+        if any(".".join(parents[: k + 1]) in placed for k in range(len(parents))):
+            parents, leaf = [], name
+        branch = tree
         for parent in parents:
             branch = branch.setdefault(parent, {})  # type: ignore[assignment]
         branch[leaf] = value
-    lines = [f"# {_in_one_line(comment)}" for comment in comments] + [f"{section}:", "  ros__parameters:"]
-    _emit(tree, 2, lines, notes or {})
-    write_atomically(path, "\n".join(lines) + "\n")
+    return tree
 
 
 def _in_one_line(text: str) -> str:
@@ -292,11 +336,12 @@ def _in_one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def _emit(tree: Mapping[str, object], depth: int, lines: list[str], notes: Mapping[str, str], prefix: str = "") -> None:
-    for key, value in tree.items():
+def _emit(tree: Mapping[str, object], depth: int, lines: list[str]) -> None:
+    for name, value in tree.items():
+        key = f"{'  ' * depth}{name if _PLAIN_KEY.fullmatch(name) else format_value(name)}:"
         if isinstance(value, dict):
-            lines.append(f"{'  ' * depth}{key}:")
-            _emit(value, depth + 1, lines, notes, f"{prefix}{key}.")
-        else:
-            note = f"  # {_in_one_line(note)}" if (note := notes.get(prefix + key)) else ""
-            lines.append(f"{'  ' * depth}{key}: {format_value(value)}{note}")  # type: ignore[arg-type]
+            lines.append(key)
+            _emit(value, depth + 1, lines)
+        elif isinstance(value, Placed):
+            comment = f"  # {_in_one_line(value.comment)}" if value.comment else ""
+            lines.append(f"{key} {format_value(value.value)}{comment}")

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar, get_args, get_type_hints
 
 from youbot_dynamics.errors import ParameterError, did_you_mean
 
+_OF_NODES = {"command_interface": "/**/base_controller"}  # sections of parameters that are taken for the robot's
 Value: TypeAlias = bool | int | float | str | tuple[float, ...] | tuple[str, ...]
 T = TypeVar("T")
 
@@ -64,7 +65,7 @@ class Parameter:
 
     def _check_number(self, value: object, kind: type, wanted: str) -> None:
         if type(value) is not kind or not isinstance(value, (int, float)):
-            raise self._refuse(value, wanted)
+            raise self._refuse(value, ", ".join(filter(None, (wanted, self.range_text()))))
         if not math.isfinite(value):
             raise self._refuse(value, "a finite number")
         if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
@@ -242,10 +243,12 @@ def check_names(names: Iterable[str], known: Iterable[str]) -> None:
     """Refuse a name that is not in the table.
 
     Raises:
-        ParameterError: names the unknown parameter and the nearest known one.
+        ParameterError: names the unknown parameter and the nearest known one, or the section where it belongs.
     """
     table = list(known)
     for name in names:
         if name not in table:
-            remedy = did_you_mean(name, table) or f"known: {', '.join(sorted(table))}"
+            section = _OF_NODES.get(leaf := name.rpartition(".")[2])
+            own = f"put it into a section of its own: {section}: ros__parameters: {leaf}, as in docs/new_robot.md"
+            remedy = own if section else did_you_mean(name, table) or f"known: {', '.join(sorted(table))}"
             raise ParameterError(f"parameter {name}", got="an unknown name", remedy=remedy)

@@ -19,7 +19,13 @@ from youbot_dynamics import files
 from youbot_dynamics.errors import ParameterError
 from youbot_dynamics.identification.least_squares import Estimate
 from youbot_dynamics.identification.result import Result, write_result
-from youbot_dynamics.parameter_file import format_value, read_parameters, read_sections, write_parameters
+from youbot_dynamics.parameter_file import (
+    format_value,
+    other_sections,
+    read_parameters,
+    read_sections,
+    write_parameters,
+)
 
 HEAD = "/**:\n  ros__parameters:\n    "
 
@@ -313,6 +319,20 @@ def test_a_comment_ends_with_its_line_whatever_is_in_it(tmp_path: Path) -> None:
     write_parameters(path, "/**", {"b": 2, "c.d": 3}, [evil], {"b": evil, "c.d": "of c.d"})
     assert read_parameters(path, "") == {"b": 2, "c.d": 3}
     assert len(path.read_text().split("\n")) == 7 and "d: 3  # of c.d\n" in path.read_text()
+
+
+def test_what_files_say_beside_the_robot_is_written_behind_it_with_its_comments(tmp_path: Path) -> None:
+    first, later, out = (tmp_path / f"{name}.yaml" for name in ("first", "later", "out"))
+    first.write_text(
+        f"{HEAD}robot: {{mass: 1.0}}\n    level: 3\n/**/n:\n  ros__parameters:\n"
+        "    kind: 'a # b'  # takes # speeds\n    list: [1, 2] #two\n    robot: {mass: 2.0}\n"
+    )
+    later.write_text("'**/n':\n  ros__parameters: {list: [3], list.max: 4, 'x: y': {z: 5}}\n")
+    write_parameters(out, "/**", {"robot.mass": 3.0}, others=other_sections([first, later], "robot"))
+    assert read_parameters(out, "") == {"robot.mass": 3.0, "level": 3}
+    own = {"kind": "a # b", "list": (3,), "robot.mass": 2.0, "list.max": 4, "x: y.z": 5}
+    assert {name: placed.value for name, placed in read_sections(out)["/**/n"].items()} == own
+    assert "    kind: 'a # b'  # takes # speeds\n    list: [3]\n" in out.read_text()
 
 
 def test_an_integer_stays_an_integer_and_a_float_a_float(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_value_that_fits_is_returned_in_its_own_type(parameter: Parameter, val
 @pytest.mark.parametrize(
     ("parameter", "value", "words"),
     [
-        (SPEED, 1, "a number with a decimal point"),
+        (SPEED, 1, r"a number with a decimal point, 0 to 2 \[m/s\]"),
         (SPEED, "1.0", "a number with a decimal point"),
         (SPEED, True, "a number with a decimal point"),
         (SPEED, None, "a number with a decimal point"),
@@ -99,6 +99,8 @@ def test_an_unknown_name_is_refused_with_the_nearest_known_one() -> None:
         check_names(["a.sped"], ["a.rate", "a.speed"])
     with pytest.raises(ParameterError, match=r"known: a\.rate, a\.speed"):
         check_names(["zzzzzz"], ["a.speed", "a.rate"])
+    with pytest.raises(ParameterError, match=r"its own: /\*\*/base_controller: ros__parameters: command_interface"):
+        check_names(["robot.driver.command_interface"], ["robot.driver.command_sign"])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -46,8 +46,9 @@ def drive(
     commands: Mapping[str, str] = MappingProxyType({"/cmd_vel": TWIST_STAMPED}),
     ordered: tuple[float, ...] = (),
     base: yd.MecanumBase = BASE,
+    lasting: float = 12.0,
 ) -> Path:
-    """Bag of a drive of 12 s at 50 Hz; an arm swings meanwhile.
+    """Bag of a drive at 50 Hz; an arm swings meanwhile.
 
     Args:
         folder: where to write it.
@@ -60,8 +61,9 @@ def drive(
         commands: topics and types of the commands.
         ordered: signs of commanded speeds of the wheels, empty for a driver that takes twists.
         base: its wheels.
+        lasting: how long it lasts [s].
     """
-    sent = np.arange(0.0, 12.0, 0.02)
+    sent = np.arange(0.0, lasting, 0.02)
     speeds = np.array(amplitudes) * np.sin(np.array([[1.0], [1.7], [2.3]]) * sent).T
     if together:
         speeds[:, 2] = 1.5 * speeds[:, 0] + 0.05 * speeds[:, 2]
@@ -104,6 +106,11 @@ def error(capsys: pytest.CaptureFixture[str], *words: object) -> str:
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1 and lines[0].startswith("error: ")
     return lines[0]
+
+
+def suggested_by(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Words of the command that a new robot file is suggested for."""
+    return shlex.split(capsys.readouterr().err.split("next: youbot ")[-1].split(", or ")[0])
 
 
 class Terminal(io.StringIO):
@@ -268,9 +275,25 @@ def test_the_next_command_runs_as_it_is_suggested_for_topics_of_any_name(tmp_pat
     bag, out = drive(tmp_path, commands={"/base/reference": TWIST}), tmp_path / "mine.yaml"
     assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
     assert "Topics of drive: joints /joint_states; commands /base/reference; odometry /odom" in out.read_text()
-    suggested = capsys.readouterr().err.split("next: youbot ")[1].split(", or ")[0]
     monkeypatch.chdir(tmp_path)
-    assert exit_code(*shlex.split(suggested), "--only", "delay") == 0
+    assert exit_code(*suggested_by(capsys), "--only", "delay") == 0
+    # The same drive with speeds of the wheels for commands, in the signs of its driver.
+    speeds = drive(tmp_path / "speeds", ordered=(-1.0, 1.0, 1.0, 1.0), commands={}, poses=0.0, lasting=24.0)
+    for own, size in (("own.yaml", ()), ("wrong.yaml", ("--wheel-radius", "0.12"))):
+        assert exit_code("new-robot", "--bag", speeds, "--out", own, *size) == 0
+    words = suggested_by(capsys)
+    assert "wheel_commands=/driver/wheel_velocity_command" in words
+    assert exit_code(*words, "--only", "delay", "--overwrite") == 0
+    assert "turns against" not in capsys.readouterr().out
+    # Without its topic, a lack of commands is told with it, but not before a robot file that contradicts the poses.
+    place = words.index("--topic")
+    del words[place : place + 2]
+    for stages, code in ((["--only", "delay"], 1), ([], 3)):
+        assert exit_code(*words, "--overwrite", *stages) == code
+    told = capsys.readouterr()
+    assert "takes --topic wheel_commands=/driver/wheel_velocity_command" in told.err
+    answer = " ".join(told.out.split())
+    assert "0.5 times the configured wheel radius" in answer and "no result: delays" in answer
 
 
 def test_the_name_of_a_youbot_is_refused_for_another_robot(usual: Path, tmp_path: Path, capsys) -> None:
@@ -307,12 +330,19 @@ def test_answers_may_come_from_a_pipe(tmp_path: Path, capsys, monkeypatch) -> No
 
 
 @pytest.mark.parametrize("ordered", [(1.0, 1.0, 1.0, 1.0), (1.0, -1.0, 1.0, -1.0), (-1.0, 1.0, 1.0, 1.0)])
-def test_signs_of_commanded_speeds_of_wheels_are_found(ordered: tuple[float, ...], tmp_path: Path, capsys) -> None:
-    bag, out = drive(tmp_path, ordered=ordered), tmp_path / "mine.yaml"
+def test_commanded_speeds_of_wheels_tell_their_signs_and_how_the_driver_is_commanded(
+    ordered: tuple[float, ...], tmp_path: Path, capsys
+) -> None:
+    twists = {"/cmd_vel": TWIST_STAMPED} if ordered[1] < 0.0 else {}
+    bag, out = drive(tmp_path, ordered=ordered, commands=twists), tmp_path / "mine.yaml"
     assert exit_code("new-robot", "--bag", bag, "--out", out) == 0
     driver, told = yd.load_robot(robot_file=out).driver, capsys.readouterr().err
     assert (driver.wheel_joints, driver.position_sign, driver.command_sign) == (MIXED, SIGNS, ordered)
     assert ("found in /driver/wheel_velocity_command: command_sign" in told) == (min(ordered) < 0.0)
+    section = (
+        "/**/base_controller:\n  ros__parameters:\n    command_interface: 'joint_state'  # found in /driver/wheel_"
+    )
+    assert section in out.read_text() and "commands /driver/wheel_velocity_command" in out.read_text()
 
 
 def test_the_limit_of_the_joints_of_a_urdf_is_the_largest_speed_of_the_wheels(tmp_path: Path) -> None:

@@ -52,7 +52,10 @@ def test_page_and_head_of_a_result_bring_up_the_robot_of_the_recording(
 
 def test_the_robot_file_beside_a_result_is_all_that_the_next_command_needs(owner: Path) -> None:
     words = ("--only", "calibration,delay")
+    nodes = "/**/base_controller:\n  ros__parameters:\n    command_interface: 'joint_state'  # speeds of the wheels\n"
+    (owner / "homemade.yaml").write_text((owner / "homemade.yaml").read_text() + nodes)
     assert exit_code("identify", "drive_1", "--out", "found", "--robot-file", "homemade.yaml", *words) in (0, 3)
+    assert (owner / "found" / "robot.yaml").read_text().endswith(nodes)
     text, values = (owner / "found" / "robot.yaml").read_text(), read_parameters(owner / "found" / "robot.yaml", "")
     (line,) = (line for line in text.splitlines() if line.strip().startswith("effective_x: "))
     low, high = map(float, re.findall(r"# identified, ([\d.]+) to ([\d.]+), from drive_1$", line)[0])
@@ -65,6 +68,7 @@ def test_the_robot_file_beside_a_result_is_all_that_the_next_command_needs(owner
     (owner / "homemade.yaml").unlink()
     assert exit_code("identify", "drive_1", "--out", "again", "--robot-file", "found/robot.yaml", *words) in (0, 3)
     again = load_robot(robot_file=owner / "again" / "robot.yaml")
+    assert (owner / "again" / "robot.yaml").read_text().endswith(nodes)
     # The poses of the same drive have nothing to say against its geometry.
     assert again.base.geometry == whole.base.geometry
     assert again.base.delay.effective() == pytest.approx(whole.base.delay.effective(), abs=1e-3)

@@ -332,6 +332,16 @@ def test_other_names_are_told_with_those_that_were_heard():
     assert judge_names(DRIVER, [DRIVER.wheel_joints], arm=True).verdict == WARNING
 
 
+def test_joints_of_another_robot_are_told_to_need_its_file():
+    names = ("wheel_fl", "wheel_fr")
+    unmapped = judge_names(DRIVER, (), True, names, "/joint_states")
+    assert unmapped.verdict == ERROR and unmapped.text.endswith("on /joint_states those of wheel_fl, wheel_fr")
+    for found in (unmapped, judge_names(DRIVER, [names], True)):
+        assert "youbot new-robot" in found.remedy and "--robot-file" in found.remedy
+    own = judge_names(DRIVER, [DRIVER.wheel_joints[1:]], False)
+    assert "new-robot" not in own.remedy and own.verdict == ERROR
+
+
 def test_joints_that_stand_twice_in_a_message_are_named():
     found = judge_names(DRIVER, [DRIVER.wheel_joints, (*DRIVER.arm_joints, "arm_joint_2")], arm=True)
     assert found.verdict == ERROR and found.text == "arm_joint_2 named twice in one message, which is refused"

@@ -110,10 +110,12 @@ def healthy() -> dict[str, TopicEndpoints]:
     return ends
 
 
-def judged(servers: tuple[str, ...] = ("/youbot_oodl_driver",), **changes: TopicEndpoints) -> dict[str, DriverFinding]:
+def judged(
+    servers: tuple[str, ...] = ("/youbot_oodl_driver",), interface: str = "twist", **changes: TopicEndpoints
+) -> dict[str, DriverFinding]:
     """Findings by item, on the healthy graph with changes; in their names `__` stands for `/`."""
     ends = {**healthy(), **{name.replace("__", "/"): ends for name, ends in changes.items()}}
-    return {finding.item: finding for finding in judge_graph(ends, frozenset(servers))}
+    return {finding.item: finding for finding in judge_graph(ends, frozenset(servers), interface=interface)}
 
 
 def test_a_healthy_graph_is_found_so():
@@ -209,7 +211,23 @@ def test_a_missing_motor_service_is_a_warning_and_a_controller_of_ros2_control_t
     gazebo = {
         topic: TopicEndpoints("/wheel_velocity_controller/commands", (), (Endpoint("/wheel_velocity_controller", ""),))
     }
-    assert judged(driver__cmd_vel=TopicEndpoints("/driver/cmd_vel"), **gazebo)["commands to the driver"].verdict == OK
+    silent, item = TopicEndpoints("/driver/cmd_vel"), "commands to the driver"
+    assert judged((), "float64_multi_array", driver__cmd_vel=silent, **gazebo)[item].verdict == OK
+
+
+def test_only_a_listener_on_the_interface_in_use_takes_the_commands():
+    item, speeds = "commands to the driver", "driver__wheel_velocity_command"
+    takes = {speeds: TopicEndpoints("/driver/wheel_velocity_command", (), (DRIVER,))}
+    silent = TopicEndpoints("/driver/cmd_vel")
+    assert judged((), "joint_state", driver__cmd_vel=silent, **takes)[item].verdict == OK
+    sent = TopicEndpoints("/driver/cmd_vel", (Endpoint("/base_controller", TWIST),))
+    for interface, twists in (("twist", silent), ("joint_state", sent)):  # the one that is sent counts
+        found = judged((), interface, driver__cmd_vel=twists, **takes)[item]
+        assert found.verdict == ERROR
+        assert found.text.endswith("; /youbot_oodl_driver listens on /driver/wheel_velocity_command")
+        assert found.remedy.startswith("set command_interface: joint_state in the section /**/base_controller")
+    none = judged((), "joint_state", driver__cmd_vel=silent)[item]
+    assert none.verdict == ERROR and "driver/wheel_velocity_command" in none.remedy
 
 
 # Over DDS

@@ -227,9 +227,20 @@ def test_signals_that_are_found_late_are_waited_for(heard_after):
         if len(looks) < heard_after:
             raise RecordingError("the drive so far", got="no topic with poses")
 
-    player = SimpleNamespace(wait=lambda *_: False, _on_recording=look)
+    player = SimpleNamespace(wait=lambda *_: False, _on_recording=look, _heard=True)
     UntilPlayer._check(player, (), Flag())  # type: ignore[arg-type]
     assert len(looks) == heard_after
+
+
+def test_a_robot_of_which_nothing_is_heard_is_told_to_lack_the_states_of_its_wheels(monkeypatch):
+    """The bag was said to be damaged."""
+    pytest.importorskip("rclpy")
+    from youbot_dynamics.nodes import until_player
+
+    monkeypatch.setattr(until_player, "_TIMEOUT", -1.0)
+    player = SimpleNamespace(wait=lambda *_: False, _heard=False, resolve_topic_name=lambda name: f"/{name}")
+    with pytest.raises(RecordingError, match="^topic /driver/joint_states: got no positions of the wheels; start"):
+        until_player.UntilPlayer._check(player, (), Flag())  # type: ignore[arg-type]
 
 
 def test_a_player_that_fails_leaves_no_robot_on_its_way(monkeypatch):

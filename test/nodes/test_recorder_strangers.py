@@ -11,7 +11,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Point, Twist
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from ros_processes import Observer, Processes, end
+from ros_processes import PATIENCE, Observer, Processes, end
 from std_srvs.srv import Trigger
 
 from youbot_dynamics.nodes import _topic_recorder
@@ -192,6 +192,18 @@ def test_a_recorder_warns_after_five_seconds_and_still_takes_what_comes_later(tm
             observer.spin(0.05)
         assert "recorded" in end(recorder) and recorder.returncode == 0
     assert open_bag(tmp_path / "bag").topics["/late"].count > 0
+
+
+def test_a_topic_whose_name_is_misspelt_is_asked_for_by_the_right_one(tmp_path: Path) -> None:
+    with Processes() as processes, Observer() as observer:
+        twists = observer.node.create_publisher(Twist, "wheel_commands", 10)
+        words = [sys.executable, "-m", "youbot_dynamics.nodes.recorder", "--out"]
+        lone = processes.run([*words, str(tmp_path / "lone"), "--wait", "4", "/wheel_comands"])
+        both = processes.run([*words, str(tmp_path / "both"), "/wheel_commands", "/wheel_comand"])
+        observer.wait(lambda: twists.get_subscription_count(), "the recorder")
+        output = lone.communicate(timeout=PATIENCE)[0]
+        assert "within 4 s; expected a running robot; did you mean /wheel_commands?" in output
+        assert "nothing came on /wheel_comand: did you mean /wheel_commands?" in end(both)
 
 
 def test_a_recorder_that_has_something_to_record_outlasts_its_wait(tmp_path: Path) -> None:

@@ -123,7 +123,8 @@ def _story(out: Path, seed: int, robot: Robot, robot_file: Path | None) -> int:
         better = identification.result.applied_to(robot)
         comparisons = [_compare(out, program, better) for program in PROGRAMS]
         truth = true_values(seed, out / "identification", robot_file)
-        write_outputs(out, identification, comparisons, title, truth, same_twin(out, robot_file))
+        own = [robot_file] if robot_file else []
+        write_outputs(out, identification, comparisons, title, truth, same_twin(out, robot_file), own)
     print_answer(identification.result)
     _print_tracking(comparisons)
     print_truth(identification.result, truth, seed)

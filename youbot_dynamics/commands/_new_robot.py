@@ -29,10 +29,10 @@ from youbot_dynamics.identification.new_robot import (
     turning_joints,
 )
 from youbot_dynamics.identification.reading import columns_of
-from youbot_dynamics.parameter_file import format_value, write_parameters
+from youbot_dynamics.parameter_file import Placed, format_value, write_parameters
 from youbot_dynamics.parameters import Value
 from youbot_dynamics.recording.bag import LogRecording, Recording, open_bag
-from youbot_dynamics.recording.message_types import TWIST, TWIST_STAMPED
+from youbot_dynamics.recording.message_types import JOINT_STATE, TWIST, TWIST_STAMPED
 from youbot_dynamics.recording.text_log import read_text_log
 from youbot_dynamics.robot import Robot, assumptions, load_robot, robot_from_values, robot_table
 
@@ -46,6 +46,7 @@ _SIZES = {
     "track": ("distance between left and right wheel", 0.04, 2.0),
 }
 _OTHER = "right", "left"  # sides where the wheels of a robot file are not, in their order
+_OURS = "driver/wheel_velocity_command"  # topic on which base_controller sends speeds
 _LARGEST_SPEED = 200.0  # of a wheel [rad/s]: a URDF may have any number for no limit
 _NEAR_ONE = 0.002  # a lateral factor that is left out
 _ALIKE = 0.01  # relative difference of the steps of readings below which wheels have the same
@@ -64,10 +65,13 @@ def new_robot_command(given: argparse.Namespace) -> int:
     judged = turning_joints(recording) if recording else Judged("", "", ())
     bag = None if isinstance(recording, LogRecording) else recording
     states = listed(sorted({joint.topic for joint in judged.wheels or judged.joints}))
-    topics = "; ".join([f"joints {states}", *(f"{by} {topic}" for by, topic in judged.motions.items())])
+    facts = _facts(given, bag, judged)
+    speeds = _commanded_speeds(facts, bag, judged)
+    motions = {**judged.motions, **({"commands": speeds} if speeds else {})}
+    topics = "; ".join([f"joints {states}", *(f"{by} {topic}" for by, topic in motions.items())])
     head = ["Written by youbot new-robot; behind each value: how it is known. More values: docs/new_robot.md."]
     head += [f"Topics of {bag.path.name}: {topics}. Nodes need other names: docs/new_robot.md."] if bag else []
-    robot = _write(given.out, _facts(given, bag, judged), head)
+    robot = _write(given.out, facts, head, speeds)
     for topic in judged.unused:
         announce(f"note: {topic} contradicts {judged.motions['commands']} about how the base moved, and is not used")
     if judged.heading:
@@ -80,8 +84,9 @@ def new_robot_command(given: argparse.Namespace) -> int:
         announce(f"note: also turned: {listed(others)}; if it is an arm, give its URDF with --urdf")
     if assumed := assumptions(given.out):
         announce(f"note: {assumed}")
-    sent = judged.motions.get("commands", "")
-    unusual = f"cmd_vel={sent}" if sent and not sent.endswith("cmd_vel") else ""
+    sent = motions.get("commands", "")
+    role = "wheel_commands" if speeds else "cmd_vel"
+    unusual = f"{role}={sent}" if sent and not sent.endswith(role) else ""
     log = {"columns": given.columns, "rate": given.rate or None, "topic": unusual}
     identify = ["youbot", "identify", str(given.bag), *option_words(robot_file=given.out, **log, out="found")]
     mock = ["youbot", "bringup", *option_words(robot="mock", robot_file=given.out)]
@@ -111,7 +116,7 @@ def _facts(given: argparse.Namespace, bag: Recording | None, judged: Judged) -> 
             facts["base.mass"] = rounded(mass), _DRAWN
         chosen = [known[name] for name in wheels.joints]
         facts |= _readings(chosen, wheels.signs, bag is not None) | _limits(drawn, wheels.joints)
-        facts |= _commands(bag, chosen, wheels.signs) if bag and judged.joints else {}
+        facts |= _signs_of_commands(bag, chosen, wheels.signs) if bag and judged.joints else {}
     if name.startswith("youbot") and {*load_robot().driver.wheel_joints} != {*(wheels.joints if has_base else ())}:
         expected = "another name: one that begins with youbot stands for a youBot, with all its values"
         remedy = "record the driver alone" if recorded else "name another file"
@@ -128,8 +133,8 @@ def _stamped(bag: Recording) -> _Facts:
     return {"driver.stamped_twist": (True, how)} if stamped else {}
 
 
-def _write(out: Path, facts: _Facts, head: Sequence[str]) -> Robot:
-    """Check the facts, write the file, and tell them by how they are known."""
+def _write(out: Path, facts: _Facts, head: Sequence[str], speeds: str) -> Robot:
+    """Check the facts, write the file, and tell them by how they are known; `speeds` is a topic to the driver."""
     given = {f"robot.{name}": value for name, (value, _) in facts.items()}
     table = {one.name: one for one in robot_table(given)}
     values = {name: table[name].check(value) for name, value in given.items()}
@@ -137,10 +142,14 @@ def _write(out: Path, facts: _Facts, head: Sequence[str]) -> Robot:
     if urdf := values.get("robot.arm.urdf"):  # a URDF beside the file by its name, so that both can be moved
         values["robot.arm.urdf"] = str(urdf).removeprefix(f"{out.absolute().parent}/")
     notes = {f"robot.{name}": note for name, (_, note) in facts.items()}
-    write_parameters(out, "/**", values, head, notes)
+    interface = Placed("joint_state", comment=f"found in {speeds}")
+    others = {"/**/base_controller": {"command_interface": interface}} if speeds else {}
+    write_parameters(out, "/**", values, head, notes, others)
     for how in dict.fromkeys(notes.values()):
         told = [f"{name.rpartition('.')[2]} {format_value(values[name])}" for name in values if notes[name] == how]
         announce(f"{how}: {', '.join(told)}".replace("'", ""))
+    if speeds:
+        announce(f"{interface.comment}: command_interface joint_state of base_controller")
     return robot
 
 
@@ -269,7 +278,22 @@ def _limits(drawn: Sequence[TurningJoint], joints: Sequence[str]) -> _Facts:
     return {"base.limits.wheel_speed": (rounded(slowest), _DRAWN)} if 0.1 <= slowest <= _LARGEST_SPEED else {}
 
 
-def _commands(bag: Recording, wheels: Sequence[TurningJoint], signs: tuple[float, ...]) -> _Facts:
+def _commanded_speeds(facts: _Facts, bag: Recording | None, judged: Judged) -> str:
+    """Topic on which the driver takes speeds of the wheels; "" for one that takes twists, or where none is shown.
+
+    Where twists were recorded too, the driver takes these, but for the name of our own topic to it.
+    """
+    known = {joint.name: joint for joint in judged.joints}
+    names, _ = facts.get("driver.wheel_joints", ((), ""))
+    wheels = [known[str(name)] for name in names if name in known] if isinstance(names, tuple) else []
+    if bag is None or not wheels:
+        return ""
+    topic, _ = commanded_turns(bag, wheels)
+    fits = bool(topic) and bag.topics[topic].type == JOINT_STATE
+    return topic if fits and ("commands" not in judged.motions or topic.endswith(_OURS)) else ""
+
+
+def _signs_of_commands(bag: Recording, wheels: Sequence[TurningJoint], signs: tuple[float, ...]) -> _Facts:
     """Signs of the commands of a driver that takes the speeds of the wheels."""
     topic, turns = commanded_turns(bag, wheels)
     same = tuple((np.array(turns) * (signs or 1.0)).tolist()) if turns else (1.0,)

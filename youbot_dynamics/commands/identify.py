@@ -47,6 +47,7 @@ def identify_command(given: argparse.Namespace) -> int:
     check_folder(given.out, bool(present) and not (earlier and given.overwrite), refusal)
     topics, coasted = named_topics(given.topic, ROLES), _spans(given.motors_off)
     options = Options(topics, given.columns, given.pose_topic, coasted, given.rate)
+    robot_files = [path for path in (robot_path(given.robot_file), given.params_file) if path is not None]
     robot = load_robot(params_file=given.params_file, robot_file=robot_path(given.robot_file))
     for path in given.bags:
         if (log := columns_of(path, given.columns, given.rate, robot)) is not None and log.told:
@@ -64,7 +65,7 @@ def identify_command(given: argparse.Namespace) -> int:
         step("writing the report")
         names = ", ".join(path.name for path in given.bags)
         title, words = f"Identification of {names}", robot_words(given) if robot.has_base else ""
-        write_outputs(given.out, identification, comparisons, title, None, words)
+        write_outputs(given.out, identification, comparisons, title, None, words, robot_files)
     if given.json:
         sys.stdout.write(result_json(identification.result))
     else:

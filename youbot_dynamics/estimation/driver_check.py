@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector
-from youbot_dynamics.errors import doubled
+from youbot_dynamics.errors import doubled, listed
 from youbot_dynamics.robot import Driver
 
 
@@ -128,6 +128,9 @@ _GYRO_ALIKE = 0.5  # difference of a gyro's turn from that of the wheels, over t
 _DEGREES = (40.0, 80.0)  # ratio of a gyro in degrees per second, which slip may change
 _OTHER_AXIS = 0.05  # ratio below which a gyro does not see turns about the vertical
 _MOVED = (0.02, 0.02, 0.05)  # [m/s, m/s, rad/s] smallest root mean square of a twist for a comparison
+_OTHER_ROBOT = (
+    "this is another robot: record a drive, make its file with youbot new-robot, and pass that by --robot-file"
+)
 _STOP_NODE = "find the node that publishes such values, and correct or stop it"  # remedy
 
 
@@ -395,10 +398,12 @@ def judge_arm_effort(arm: JointsHeard) -> DriverFinding:
     return DriverFinding(item, Verdict.OK, "available: friction, payload and motor heat of the arm can be estimated")
 
 
-def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> DriverFinding:
+def judge_names(
+    driver: Driver, heard: Sequence[Sequence[str]], arm: bool, strangers: Sequence[str] = (), on: str = ""
+) -> DriverFinding:
     """Check that each kind of message in `heard` has the joints of the robot's description, each once in a message.
 
-    `arm` states whether the arm is required, too.
+    `arm` states whether the arm is required, too; `strangers` are other joints that are heard `on` another topic alone.
     """
     item, seen = "names of the joints", sorted({name for names in heard for name in names})
     twice = sorted({name for names in heard for name in doubled(names)})
@@ -406,6 +411,9 @@ def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> Dr
         text = f"{', '.join(twice)} named twice in one message, which is refused"
         remedy = "check for two drivers on one topic, or a node that merges joint states wrongly"
         return DriverFinding(item, Verdict.ERROR, text, remedy)
+    if not seen and strangers:
+        text = f"no joint states of this robot, but on {on} those of {listed(strangers)}"
+        return DriverFinding(item, Verdict.ERROR, text, _OTHER_ROBOT)
     if not seen:
         return DriverFinding(item, Verdict.NOT_TOLD, "no joint states")
     wanted = (*driver.wheel_joints, *(driver.arm_joints if arm else ()))
@@ -416,6 +424,7 @@ def judge_names(driver: Driver, heard: Sequence[Sequence[str]], arm: bool) -> Dr
     text = f"no messages on {', '.join(missing)}; received {', '.join(seen)}"
     joints = f"robot.driver.wheel_joints ({_order(driver)})" + (" and robot.driver.arm_joints" if arm else "")
     remedy = f"set {joints} to the driver's names"
+    remedy = remedy if len(missing) < len(wanted) else f"{_OTHER_ROBOT}; or {remedy}"
     verdict = Verdict.ERROR if set(missing) & set(driver.wheel_joints) else Verdict.WARNING
     return DriverFinding(item, verdict, text, remedy)
 
@@ -431,10 +440,12 @@ def judge_driver(
     gyro: GyroHeard,
     names: Sequence[Sequence[str]],
     driver: Driver,
+    strangers: Sequence[str] = (),
+    on: str = "",
 ) -> tuple[DriverFinding, ...]:
     """All findings on a driver's messages on wheels, arm, odometry and gyro, and on the `names` in them.
 
-    `arm` is None for a robot without one: then nothing is said of it.
+    `arm` is None for a robot without one: then nothing is said of it. `strangers` are as in `judge_names`.
     """
     findings = [judge_rate("states of the wheels", wheels.times, driver.rate)]
     if arm is not None:
@@ -442,7 +453,7 @@ def judge_driver(
     findings += [
         # It may come at a rate of its own.
         judge_rate("odometry of the driver", odometry.times, odometry.times.rate() or driver.rate, needed=False),
-        judge_names(driver, names, arm is not None and arm.times.count > 0),
+        judge_names(driver, names, arm is not None and arm.times.count > 0, strangers, on),
         judge_clock("clock of the wheels", wheels.times),
         judge_signs(wheels, driver),
         judge_odometry(wheels, odometry, driver),

@@ -15,7 +15,13 @@ import numpy as np
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.dynamics.tree import read_urdf
 from youbot_dynamics.errors import RecordingError
-from youbot_dynamics.identification.reading import joint_readings, new_readings, speed_ratio, times_of
+from youbot_dynamics.identification.reading import (
+    is_to_driver,
+    joint_readings,
+    new_readings,
+    speed_ratio,
+    times_of,
+)
 from youbot_dynamics.identification.signals import HeldCommand, wheel_angles
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.recording.bag import POSE_TYPES, Recording
@@ -27,7 +33,6 @@ _WINDOW, _GRID = 1.0, 0.05  # [s] over which motions are compared, and between t
 _DELAYS = np.arange(-0.5, 1.5, 0.025)  # [s] by which wheels may turn after the motion: commands lead by up to a second
 _FEWEST = 40  # windows, or readings
 _TURNED = 0.5  # [rad] by which a joint must turn to count
-_COMMANDS = "_command", "_commands"  # ends of the names of topics that tell a driver the speeds of joints
 _FOLLOWS = 0.5  # least correlation of commanded and made rotation
 _EXPLAINED = 0.8  # share of the rotation of a wheel that the motion explains: 0.97 and more of wheels, 0.5 of an arm
 _AXIS_MOVED = 0.12  # share of the largest motion above which an axis counts as moved
@@ -265,7 +270,7 @@ def drawn_wheels(urdf: Path) -> tuple[tuple[TurningJoint, ...], float]:
 def commanded_turns(recording: Recording, joints: Sequence[TurningJoint]) -> tuple[str, tuple[float, ...]]:
     """Topic of commanded speeds of some joints, and for each 1 if it turns as commanded, else -1; empty for none."""
     for topic, info in recording.topics.items():
-        if info.type not in JOINT_TYPES or not topic.endswith(_COMMANDS) or topic.endswith("wheel_commands"):
+        if info.type not in JOINT_TYPES or not is_to_driver(topic):
             continue
         with suppress(RecordingError):  # of other joints, or messages that cannot be read
             names = tuple(joint.name for joint in joints)

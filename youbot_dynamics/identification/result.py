@@ -23,9 +23,9 @@ from youbot_dynamics.files import write_atomically
 from youbot_dynamics.identification.finding import Finding, Row, asked
 from youbot_dynamics.identification.least_squares import ENOUGH, Estimate, Kind, Reason, recorded_reason, with_unit
 from youbot_dynamics.identification.reading import Source
-from youbot_dynamics.parameter_file import write_parameters
+from youbot_dynamics.parameter_file import other_sections, write_parameters
 from youbot_dynamics.parameters import Parameter, Value, is_unknown
-from youbot_dynamics.robot import ARM_FACTS, BASE_FACTS, Robot, robot_from_values, robot_table, values_of
+from youbot_dynamics.robot import ARM_FACTS, BASE_FACTS, PREFIX, Robot, robot_from_values, robot_table, values_of
 
 SCHEMA_VERSION = 2
 
@@ -211,11 +211,14 @@ def write_result(folder: Path, result: Result, command: str = "") -> None:
     write_atomically(folder / "result.json", result_json(result))
 
 
-def write_robot(folder: Path, result: Result, robot: Robot) -> None:
+def write_robot(folder: Path, result: Result, robot: Robot, files: Sequence[Path] = ()) -> None:
     """Write robot.yaml into an existing folder: all facts of the robot, and where those of the result are from.
 
     It is a robot file that needs no result beside it. Of a part that the robot lacks, and of what is unknown, it says
-    nothing.
+    nothing. What the `files` of the robot say to its nodes, such as how its driver is commanded, it says too.
+
+    Raises:
+        ParameterError: a file that ROS would refuse.
     """
     found, drives = result.parameters(), listed([Path(source.path).name for source in result.sources])
     notes = {}
@@ -231,7 +234,8 @@ def write_robot(folder: Path, result: Result, robot: Robot) -> None:
         f"Robot '{result.robot_id}', identified by youbot_dynamics {__version__}: a robot file that needs no result.",
         "Values without a remark were given or assumed before the identification.",
     ]
-    write_parameters(folder / "robot.yaml", "/**", facts, head, notes)
+    others = other_sections([path for path in files if path.suffix.lower() != ".urdf"], PREFIX)
+    write_parameters(folder / "robot.yaml", "/**", facts, head, notes, others)
 
 
 class Verdict(Enum):

@@ -21,10 +21,12 @@ from youbot_dynamics.identification.reading import (
     find_pose_topic,
     find_topic,
     find_wheel_states,
+    is_to_driver,
     new_readings,
     on_one_clock,
     recorded_joints,
     times_of,
+    wheel_commands,
 )
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import MecanumBase
@@ -210,10 +212,11 @@ def base_signals(
     states = recording.joint_states(find_wheel_states(recording, joints, chosen), joints)
     angles = base.rolled(states.position[np.all(np.isfinite(states.position), axis=1)])
     at_rest = len(angles) > 0 and bool(np.all(np.ptp(angles, axis=0) < _AT_REST))
-    role, topic = _topic_of(recording, ("wheel_commands", "driver_cmd_vel", "cmd_vel"), "command", chosen, at_rest)
+    roles = "wheel_commands", "driver_cmd_vel", "cmd_vel"
+    role, topic = _topic_of(recording, roles, "command", chosen, at_rest, joints)
     command_times: tuple[Vector | None, Vector]
     if role == "wheel_commands":
-        commands = recording.joint_states(topic, joints)
+        commands = wheel_commands(recording, topic, robot.driver)
         command_times = commands.stamp, commands.received
         wheel_speeds = base.rolling(commands.velocity, commands.position)
     else:
@@ -340,7 +343,12 @@ def _body_motion(
 
 
 def _topic_of(
-    recording: Recording, roles: Sequence[str], what: str, chosen: Mapping[str, str], at_rest: bool = False
+    recording: Recording,
+    roles: Sequence[str],
+    what: str,
+    chosen: Mapping[str, str],
+    at_rest: bool = False,
+    joints: tuple[str, ...] = (),
 ) -> tuple[str, str]:
     """First of some roles that the recording has, and its topic; `at_rest` says that the wheels did not turn.
 
@@ -368,6 +376,10 @@ def _topic_of(
             "record while `youbot play excitation` runs",
         )
         raise RecordingError(f"nothing was driven in {recording.path}", got=got, remedy=remedy)
+    if not alike and "wheel_commands" in roles:
+        orders = [one.name for one in infos if one.type in ROLES["wheel_commands"][1] and is_to_driver(one.name)]
+        alike = [name for name in orders if recorded_joints(recording, name, joints) == joints]
+        role = "wheel_commands" if alike else role
     got = f"no {what} (topics: {listed(list(recording.topics)) or 'none'})"
     remedy = f"record it; youbot identify takes --topic {role}={' or '.join(alike[:_MOST_PROPOSED]) or 'NAME'}"
     raise RecordingError(f"{recording.path}", got=got, expected=" or ".join(names), remedy=remedy)

@@ -14,6 +14,7 @@ from youbot_dynamics.errors import ParameterError, listed
 from youbot_dynamics.kinematics.steering import joint_commands
 from youbot_dynamics.nodes._messages import nanoseconds
 from youbot_dynamics.nodes._runtime import COMMAND_QOS, acknowledged
+from youbot_dynamics.parameters import fixed_parameter
 from youbot_dynamics.recording.message_types import joint_state_cdr, twist_cdr, twist_stamped_cdr
 from youbot_dynamics.robot import Robot
 
@@ -23,6 +24,13 @@ _TYPES = {
     "float64_multi_array": (Float64MultiArray, "wheel_velocity_controller/commands"),
 }
 INTERFACES = tuple(_TYPES)
+COMMAND_INTERFACE = fixed_parameter(
+    "command_interface",
+    "twist",
+    "Kind of command that the driver takes.",
+    choices=INTERFACES,
+    source="a2s-institute/youbot_driver_ros_interface@4c6795f: takes Twist alone",
+)
 
 
 def interfaces_of(robot: Robot) -> tuple[str, ...]:

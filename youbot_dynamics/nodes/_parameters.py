@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 
 from youbot_dynamics.errors import ParameterError
+from youbot_dynamics.parameter_file import read_parameters
 from youbot_dynamics.parameters import Parameter, Value, check_names, fixed_parameter, settings_from_values
 from youbot_dynamics.robot import ARM_FACTS, PREFIX, Robot, robot_from_values, robot_table
 
@@ -115,6 +119,22 @@ class NodeParameters:
             self.values[parameter.name] = self._table[parameter.name].check(parameter.value)
         for rebuild in self._changed if own else ():
             rebuild()
+
+
+def given_files() -> tuple[Path, ...]:
+    """Parameter files in the arguments of this process, the later one winning."""
+    return tuple(Path(file) for word, file in pairwise(sys.argv) if word == "--params-file")
+
+
+def value_for(node: Node, name: str, parameter: Parameter) -> Value:
+    """What the files of this process give to the node `name` beside `node`, whether or not it runs.
+
+    Raises:
+        ParameterError: a value that the parameter refuses.
+    """
+    space = node.get_namespace().strip("/")
+    values = {key: value for file in given_files() for key, value in read_parameters(file, name, space).items()}
+    return parameter.check(values.get(parameter.name, parameter.default))
 
 
 def _descriptor(parameter: Parameter) -> ParameterDescriptor:

@@ -13,7 +13,7 @@ from typing import Any
 import rclpy
 from rclpy.node import Node
 
-from youbot_dynamics.errors import YoubotDynamicsError
+from youbot_dynamics.errors import RecordingError, YoubotDynamicsError
 from youbot_dynamics.interrupts import INTERRUPTED
 from youbot_dynamics.nodes._runtime import init, leave_imports_out_of_collection, without_shared_memory
 from youbot_dynamics.nodes.processes import StopFlag
@@ -35,6 +35,13 @@ def start_first(robot: Robot) -> str:
     real = command.replace(" mock", " real", 1)
     other = "" if given or robot.is_youbot else ", with the --robot-file of this robot"
     return f"start the robot first, in another terminal: {command}{other}; for a real robot: {real}{other}"
+
+
+def unusable_wheels(node: Node, moved: str = "") -> RecordingError:
+    """Error for wheels that `moved` in a wrong way, or whose positions did not arrive."""
+    topic = node.resolve_topic_name("driver/joint_states")
+    remedy = "start the robot if it does not run; then youbot check-driver says what is wrong"
+    return RecordingError(f"topic {topic}", got=moved or "no positions of the wheels", remedy=remedy)
 
 
 class Player(Node, ABC):

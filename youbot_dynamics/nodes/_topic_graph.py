@@ -22,6 +22,7 @@ from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from youbot_dynamics.estimation.driver_check import DriverFinding, Verdict
+from youbot_dynamics.nodes._driver import INTERFACES
 from youbot_dynamics.nodes.local_socket import occupied
 
 DISCOVERY = 1.0  # [s] for which a new node looks for rivals before it publishes
@@ -124,7 +125,7 @@ JOINT_STATES = "joint_states"
 # youbot_driver_ros_interface, branch foxy-devel: src/youbot_oodl.cpp and its launch file
 DRIVER_NAMES = ("youbot_oodl_driver", "youbot_driver_ros_interface")
 EVIDENCE = (*DRIVER_TOPICS, JOINT_STATES)
-# The topic to a driver by each command interface.
+# The topic to a driver by each of INTERFACES.
 COMMANDS = ("driver/cmd_vel", "driver/wheel_velocity_command", "wheel_velocity_controller/commands")
 _RECORDERS = ("recorder", "identification", "rosbag2_recorder")  # they subscribe to everything
 TF = "/tf"
@@ -193,17 +194,22 @@ def contradicting_operators(cmd_vel: TopicEndpoints) -> str:
 
 
 def judge_graph(
-    ends: Mapping[str, TopicEndpoints], motor_services: frozenset[str], stamped: bool = False, is_youbot: bool = True
+    ends: Mapping[str, TopicEndpoints],
+    motor_services: frozenset[str],
+    stamped: bool = False,
+    is_youbot: bool = True,
+    interface: str = INTERFACES[0],
 ) -> tuple[DriverFinding, ...]:
     """All findings on the graph, from each topic of WATCHED and the nodes that switch motors off.
 
-    Only the driver of a youBot must offer this service; it has topics of joint states for base and arm.
+    Only the driver of a youBot must offer this service; it has topics of joint states for base and arm. The command
+    `interface` is that of the robot's files, for a base_controller that does not run.
     """
     drivers = driver_nodes(ends)
     return (
         _judge_operator(ends),
         _judge_twist(ends["cmd_vel"]),
-        _judge_commands(ends, drivers, stamped),
+        _judge_commands(ends, drivers, stamped, interface),
         _judge_joint_states(ends, drivers, is_youbot),
         _judge_delivery(ends),
         _judge_tf(ends[TF], drivers),
@@ -232,15 +238,31 @@ def _judge_twist(topic: TopicEndpoints) -> DriverFinding:
     return _finding(item, _other_type(topic, STAMPED in read), text)
 
 
-def _judge_commands(ends: Mapping[str, TopicEndpoints], drivers: frozenset[str], stamped: bool) -> DriverFinding:
-    item, topic = "commands to the driver", ends[COMMANDS[0]].name
-    subscriptions = {end for name in COMMANDS for end in ends[name].subscriptions if end.node in drivers}
-    # A controller of ros2_control publishes nothing by which a driver is known.
-    subscriptions |= {end for end in ends[COMMANDS[2]].subscriptions if end.node.rsplit("/", 1)[-1] not in _RECORDERS}
+def _takers(ends: Mapping[str, TopicEndpoints], name: str, drivers: frozenset[str]) -> frozenset[Endpoint]:
+    """Subscriptions of drivers to one of COMMANDS."""
+    found = {end for end in ends[name].subscriptions if end.node in drivers}
+    if name == COMMANDS[2]:  # a controller of ros2_control publishes nothing by which a driver is known
+        found |= {end for end in ends[name].subscriptions if end.node.rsplit("/", 1)[-1] not in _RECORDERS}
+    return frozenset(found)
+
+
+def _judge_commands(
+    ends: Mapping[str, TopicEndpoints], drivers: frozenset[str], stamped: bool, interface: str
+) -> DriverFinding:
+    item, takers = "commands to the driver", {name: _takers(ends, name, drivers) for name in COMMANDS}
+    name = COMMANDS[INTERFACES.index(interface)]
+    for sent in COMMANDS:  # by a base_controller that runs, whatever the files say
+        name = sent if "base_controller" in {node.rsplit("/", 1)[-1] for node in ends[sent].publisher_nodes()} else name
+    subscriptions, topic = takers[name], ends[name].name
     if not subscriptions:
-        others = _listed(set().union(*(ends[name].subscriber_nodes() for name in COMMANDS)))
-        text = f"no driver listens on {topic}" + (f", only {others}" if others else "")
-        remedy = "start the driver with the remapping -r cmd_vel:=driver/cmd_vel"
+        text, others = f"no driver listens on {topic}", _listed(ends[name].subscriber_nodes())
+        remedy = "cmd_vel:=driver/cmd_vel" if name == COMMANDS[0] else f"COMMANDS:={name}, COMMANDS its own topic"
+        remedy = f"start the driver with the remapping -r {remedy}"
+        text += f", only {others}" if others else ""
+        if other := next((one for one in COMMANDS if takers[one]), ""):
+            text += f"; {_listed({end.node for end in takers[other]})} listens on {ends[other].name}"
+            wanted = f"command_interface: {INTERFACES[COMMANDS.index(other)]}"
+            remedy = f"set {wanted} in the section /**/base_controller of the robot file, or {remedy}"
         return DriverFinding(item, Verdict.ERROR, text, remedy)
     sent, other = ("TwistStamped", "Twist") if stamped else ("Twist", "TwistStamped")
     if any(end.kind.rsplit("/", 1)[-1] == other for end in subscriptions):

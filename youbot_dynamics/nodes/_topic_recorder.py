@@ -16,7 +16,7 @@ from youbot_dynamics.recording.message_types import is_known
 _DISCOVERY = 0.25  # [s] between searches for new topics
 _THOROUGH = 20  # each so-many-th search queries every publisher, the others where their number has changed
 _DEPTH = 1000
-_IGNORED = ("/rosout", "/parameter_events")
+IGNORED = ("/rosout", "/parameter_events")
 
 Sink = Callable[[str, str, TopicQos, bytes], None]  # of topic, type, quality of service and CDR bytes
 
@@ -29,7 +29,7 @@ class TopicRecorder:
 
     def __init__(self, node: Node, wanted: Callable[[str], bool], sink: Sink, past: bool = True) -> None:
         self._node, self._wanted, self._sink, self._past = node, wanted, sink, past
-        self._ignored: set[str] = set(_IGNORED)
+        self._ignored: set[str] = set(IGNORED)
         self.topics: dict[str, str] = {}
         self._subscribed: dict[str, TopicQos] = {}
         self._subscriptions: dict[str, Subscription] = {}

@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool
 from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
 from youbot_dynamics.kinematics.steering import joint_commands
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
-from youbot_dynamics.nodes._driver import INTERFACES, DriverOutput
+from youbot_dynamics.nodes._driver import COMMAND_INTERFACE, DriverOutput
 from youbot_dynamics.nodes._listening import listen
 from youbot_dynamics.nodes._messages import answer, joint_positions, nanoseconds, seconds, twist_vector
 from youbot_dynamics.nodes._parameters import FIND_ROLLER_PHASES, STAMPED_CMD_VEL, NodeParameters
@@ -48,14 +48,7 @@ TABLE = (
     *settings_table(CommanderSettings),
     STAMPED_CMD_VEL,
     FIND_ROLLER_PHASES,
-    Parameter(
-        "command_interface",
-        "twist",
-        "Kind of command that the driver takes.",
-        read_only=True,
-        choices=INTERFACES,
-        source="a2s-institute/youbot_driver_ros_interface@4c6795f: takes Twist alone",
-    ),
+    COMMAND_INTERFACE,
     Parameter(
         "guarded",
         False,
@@ -93,7 +86,7 @@ class BaseController(Node):
         if finds:
             self.create_subscription(JointState, "roller_phases", self._on_phases, LATCHED_QOS)
         refuse_rivals(self, "wheel_commands", COMMANDS, until=self._born + DISCOVERY)
-        self._output = DriverOutput(self, self._robot, self._config["command_interface"])
+        self._output = DriverOutput(self, self._robot, self._config[COMMAND_INTERFACE.name])
         self._wheel_commands = self.create_publisher(JointState, "wheel_commands", STATE_QOS)
         # A parameter file for this node alone would win over the argument of the bringup, and take the guard away.
         self._guard_socket = ControllerSocket(self, self._config["guarded"] or "guarded:=true" in sys.argv)

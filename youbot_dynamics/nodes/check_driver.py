@@ -19,11 +19,12 @@ from youbot_dynamics.errors import doubled
 from youbot_dynamics.estimation import driver_check
 from youbot_dynamics.estimation.driver_check import DriverFinding, Verdict, gyro_heard, joints_heard, odometry_heard
 from youbot_dynamics.nodes._diagnostics import ERROR, MEMORY, OK, WARN, Diagnostics, Status
+from youbot_dynamics.nodes._driver import COMMAND_INTERFACE
 from youbot_dynamics.nodes._listening import listen, listen_joints, listen_yaw_rate
 from youbot_dynamics.nodes._messages import stamped_twist
-from youbot_dynamics.nodes._parameters import NodeParameters
+from youbot_dynamics.nodes._parameters import NodeParameters, value_for
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, init, make_executor, node_time, run, without_shared_memory
-from youbot_dynamics.nodes._topic_graph import WATCHED, EndpointCache, judge_graph
+from youbot_dynamics.nodes._topic_graph import JOINT_STATES, WATCHED, EndpointCache, judge_graph
 from youbot_dynamics.parameters import Parameter
 
 TABLE = (
@@ -59,6 +60,7 @@ class CheckDriver(Node):
         config = NodeParameters(self, TABLE)
         robot = config.robot()
         self._driver, self._has_arm, self._is_youbot = robot.driver, robot.has_arm, robot.is_youbot
+        self._interface = str(value_for(self, "base_controller", COMMAND_INTERFACE))
         self._window: float = config["window"]
         depth = int(_RATE * self._window)
         self._wheels: deque[tuple] = deque(maxlen=depth)
@@ -75,6 +77,9 @@ class CheckDriver(Node):
         self._indices: dict[tuple[str, ...], list[tuple[deque[tuple], list[int]]]] = {}
         self._received: dict[tuple[str, ...], float] = {}
         listen_joints(self, "driver/joint_states", self._on_joints, DRIVER_QOS)
+        self._elsewhere: set[tuple[str, ...]] = set()  # lists of joint names on `joint_states`
+        if not publishes:  # beside a bringup, its own nodes publish there
+            listen_joints(self, JOINT_STATES, self._on_other_joints, DRIVER_QOS)
         listen(self, Odometry, "driver/odom", self._on_odometry, DRIVER_QOS, raw=True)
         listen_yaw_rate(self, lambda stamp, rate: self._gyro.append((*self._times(stamp), rate)))
         if publishes:
@@ -107,6 +112,15 @@ class CheckDriver(Node):
             ]
         return self._indices[names]
 
+    def _on_other_joints(self, stamp: float, names: tuple[str, ...], *fields: Sequence[float]) -> None:
+        if len(self._elsewhere) < _KINDS:
+            self._elsewhere.add(names)
+
+    def _strangers(self) -> list[str]:
+        """Joints on `joint_states`, if none of them is the robot's: a robot without its file."""
+        names = {name for kind in self._elsewhere for name in kind}
+        return [] if names & {*self._driver.wheel_joints, *self._driver.arm_joints} else sorted(names)
+
     def _on_odometry(self, data: bytes) -> None:
         if (twist := stamped_twist(data)) is not None:
             self._odometry.append((*self._times(twist[0]), twist[1]))
@@ -125,9 +139,12 @@ class CheckDriver(Node):
             gyro_heard(list(self._gyro)),
             kinds,
             driver,
+            strangers := self._strangers(),
+            self.resolve_topic_name(JOINT_STATES),
         )
-        ends = self._endpoints.endpoints()
-        return (*findings, *judge_graph(ends, self._motor_services(), driver.stamped_twist, self._is_youbot))
+        ends, servers = self._endpoints.endpoints(), self._motor_services()
+        is_youbot = self._is_youbot and not strangers
+        return (*findings, *judge_graph(ends, servers, driver.stamped_twist, is_youbot, self._interface))
 
     def _motor_services(self) -> frozenset[str]:
         """Nodes that switch motors off, queried anew where their number changed."""

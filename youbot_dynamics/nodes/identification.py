@@ -18,11 +18,11 @@ from youbot_dynamics.files import place_to_write
 from youbot_dynamics.identification.result_file import read_result
 from youbot_dynamics.nodes._diagnostics import ERROR, OK, WARN, Diagnostics, Status
 from youbot_dynamics.nodes._messages import answer
-from youbot_dynamics.nodes._parameters import NodeParameters
+from youbot_dynamics.nodes._parameters import NodeParameters, given_files
 from youbot_dynamics.nodes._runtime import LATCHED_QOS, run, steady_timer
 from youbot_dynamics.nodes._topic_recorder import TopicRecorder
 from youbot_dynamics.nodes.processes import start, stop
-from youbot_dynamics.parameter_file import write_parameters
+from youbot_dynamics.parameter_file import other_sections, write_parameters
 from youbot_dynamics.parameters import Parameter, fixed_parameter
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
 from youbot_dynamics.robot import PREFIX
@@ -182,7 +182,9 @@ class IdentificationNode(Node):
         try:
             out.mkdir(parents=True, exist_ok=True)
             robot = out / "robot_before.yaml"
-            write_parameters(robot, "/**", self._config.below(PREFIX), ["The robot as it was when this was fitted."])
+            head = ["The robot as it was when this was fitted."]
+            others = other_sections(given_files(), PREFIX)  # so that the robot.yaml of the fit is enough to drive
+            write_parameters(robot, "/**", self._config.below(PREFIX), head, others=others)
             with place_to_write(out / "fit.log").open("wb") as log:
                 self._child = start(self._command(robot, out), output=log.fileno())
         except (OSError, YoubotDynamicsError) as problem:

@@ -18,10 +18,10 @@ from rclpy.parameter import parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 
 from youbot_dynamics import __version__
-from youbot_dynamics.errors import RecordingError
+from youbot_dynamics.errors import RecordingError, did_you_mean
 from youbot_dynamics.files import check_folder, occupied
 from youbot_dynamics.nodes._runtime import parse, run, steady_timer
-from youbot_dynamics.nodes._topic_recorder import TopicRecorder
+from youbot_dynamics.nodes._topic_recorder import IGNORED, TopicRecorder
 from youbot_dynamics.nodes.local_socket import LOST, notify
 from youbot_dynamics.recording.mcap_writer import BagWriter, TopicQos
 from youbot_dynamics.robot import PREFIX
@@ -132,11 +132,18 @@ class Recorder(Node):
     def _warn(self) -> None:
         self._warning.cancel()
         if not self._recorder.topics:
-            text = f"{self._no_publisher(_WARN)}: is a bringup running here? {self._domain()}; it still waits for"
+            cause = self._misspelt(self._wanted) or f"is a bringup running here? {self._domain()};"
+            text = f"{self._no_publisher(_WARN)}: {cause} it still waits for"
             self.get_logger().warning(f"{text} {self._longest_wait - _WARN:g} s (--wait)")
 
     def _no_publisher(self, seconds: float) -> str:
         return f"no publisher of {', '.join(sorted(self._wanted)) or 'any topic'} within {seconds:g} s"
+
+    def _misspelt(self, names: Collection[str]) -> str:
+        """Questions after the published topics that some names are like; "" for none."""
+        known = [name for name, _ in self.get_topic_names_and_types() if self.count_publishers(name)]
+        known = [name for name in known if name not in (*IGNORED, *names)]
+        return " ".join(filter(None, (did_you_mean(name, known) for name in sorted(names))))
 
     def _domain(self) -> str:
         return f"this is ROS_DOMAIN_ID {os.environ.get('ROS_DOMAIN_ID') or '0'}"
@@ -164,11 +171,13 @@ class Recorder(Node):
         if self._gave_up:
             shutil.rmtree(self._folder, ignore_errors=True)  # so that the same command works once the robot runs
             remedy = f"start the robot first (youbot bringup); {self._domain()}: the robot must have the same"
+            remedy = self._misspelt(self._wanted) or remedy
             got = self._no_publisher(self._longest_wait)
             raise RecordingError("nothing to record", got=got, expected="a running robot", remedy=remedy)
         self.get_logger().info(f"recorded {sum(self.counts.values())} messages of {len(self.counts)} topics")
         for name in sorted(self._wanted - self.counts.keys()):
-            self.get_logger().warning(f"nothing came on {name}: is it published, in this namespace and domain?")
+            cause = self._misspelt([name]) or "is it published, in this namespace and domain?"
+            self.get_logger().warning(f"nothing came on {name}: {cause}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -17,7 +17,7 @@ from youbot_dynamics.control.trajectory import Program
 from youbot_dynamics.errors import InputError, RecordingError
 from youbot_dynamics.identification.calibration import TapeLeg, read_distance, read_turn, standstill, tape_program
 from youbot_dynamics.nodes._listening import listen_joints
-from youbot_dynamics.nodes._player import play_once
+from youbot_dynamics.nodes._player import play_once, unusable_wheels
 from youbot_dynamics.nodes._runtime import DRIVER_QOS, parse
 from youbot_dynamics.nodes.processes import StopFlag
 from youbot_dynamics.nodes.program_player import GivenUpError, ProgramPlayer
@@ -85,11 +85,7 @@ class TapePlayer(ProgramPlayer):
 
     def _unusable(self, moved: str = "") -> RecordingError:
         """Error for wheels that moved in a wrong way, or whose positions did not arrive."""
-        return RecordingError(
-            f"topic {self.resolve_topic_name('driver/joint_states')}",
-            got=moved if self._angles else "no positions of the wheels",
-            remedy="start the robot if it does not run; then youbot check-driver says what is wrong",
-        )
+        return unusable_wheels(self, moved if self._angles else "")
 
     def motion(self, given: argparse.Namespace) -> Any:
         """Programs of the legs, each with its kind."""

@@ -24,7 +24,7 @@ from youbot_dynamics.identification.until_narrow import (
     drive_until,
     read_wish,
 )
-from youbot_dynamics.nodes._player import play_once, start_first
+from youbot_dynamics.nodes._player import play_once, start_first, unusable_wheels
 from youbot_dynamics.nodes._runtime import parse
 from youbot_dynamics.nodes._topic_recorder import TopicRecorder
 from youbot_dynamics.nodes.processes import StopFlag
@@ -48,6 +48,7 @@ class UntilPlayer(ProgramPlayer):
         super().__init__()
         self._look, self._out = look, out
         self.ended: Plan | None = None
+        self._heard = False  # whether a message has come
         self._kinds: dict[str, str] = {}
         self._robot, self._options = self.config.robot(), Options()
 
@@ -60,6 +61,7 @@ class UntilPlayer(ProgramPlayer):
     def _take(self, topic: str, type_name: str, quality: TopicQos, data: bytes) -> None:
         self._bag.add_topic(topic, type_name, None, quality)
         self._bag.write(topic, data, time.time_ns())
+        self._heard = True
 
     def motion(self, given: argparse.Namespace) -> Any:
         """The wish and the bounds of the drive.
@@ -118,6 +120,8 @@ class UntilPlayer(ProgramPlayer):
         while not flag.set:
             self.wait(lambda: False, _HEARD, flag)
             try:
+                if not self._heard:  # publishers alone, as of a bringup whose driver does not run
+                    raise unusable_wheels(self)
                 return self._on_recording(lambda bag: check_signals(bag, self._robot, wished, self._options), flag)
             except RecordingError:
                 if time.monotonic() > latest:

@@ -112,6 +112,7 @@ def write_outputs(
     title: str,
     truth: Mapping[str, float] | None = None,
     robot: str = "--robot real",
+    robot_files: Sequence[Path] = (),
 ) -> None:
     """Write result.yaml, robot.yaml, result.json, exports/ and report.html into a folder, which is created if needed.
 
@@ -124,6 +125,7 @@ def write_outputs(
         title: heading of the report.
         truth: name of a finding -> true value of a simulated robot, shown beside it; None for a real robot.
         robot: options of `youbot bringup` that name the robot, for the next command in the report; "" for an arm alone.
+        robot_files: parameter files of the robot, of which robot.yaml takes over what they say to nodes.
 
     Raises:
         RecordingError: the folder cannot be written.
@@ -147,7 +149,7 @@ def write_outputs(
         with written_together(folder, ("exports",)) as draft:
             write_result(draft, result, "" if result.robot_id in UNNAMED or not robot else next_bringup(robot, used))
             if result.robot_id not in UNNAMED:
-                write_robot(draft, result, identification.robot)
+                write_robot(draft, result, identification.robot, robot_files)
             export_all(draft, result, identification.robot, identification.products, identified_mjcf)
             write_atomically(draft / "report.html", text)
         if result.robot_id in UNNAMED:  # that of an earlier result is of another robot

@@ -22,6 +22,7 @@ from youbot_dynamics.identification.known_errors import (
     without_sideways_motion,
     without_what_limits_hide,
 )
+from youbot_dynamics.identification.least_squares import Kind
 from youbot_dynamics.identification.pipeline._extraction import (
     FAILURES,
     Extracted,
@@ -268,11 +269,14 @@ def _check_found(
     lacking: Mapping[str, YoubotDynamicsError],
     extracted: Sequence[Extracted],
 ) -> None:
-    """Raise the error of a requested stage, or the first one to correct if no stage identified anything."""
+    """Raise the error of a requested stage, or the first one to correct if no stage told anything."""
     for name in only:
         if name in lacking:
             raise _explained(lacking[name], extracted)
-    if not only and not any(finding.identified for stage in stages for finding in stage.findings):
+    estimates = [finding.estimate for stage in stages for finding in stage.findings]
+    # Signals that contradict each other are the first to correct: their findings tell, whatever else is lacking.
+    contradicted = any(one.reason is not None and one.reason.kind is Kind.WRONG_SIGNALS for one in estimates)
+    if not only and not contradicted and not any(one.identified for one in estimates):
         # Every drive should determine the delay, of the wheels or of a base without them: the first error to correct.
         # What a body or an arm in motion lacks is told by its findings.
         moved = (stage.findings and not stage.missing for stage in stages if stage.stage in ("body", "arm_friction"))

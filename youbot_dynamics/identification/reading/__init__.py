@@ -9,6 +9,7 @@ from youbot_dynamics.identification.reading._clock import (
     on_clock_of_receiver,
     on_one_clock,
 )
+from youbot_dynamics.identification.reading._commands import is_to_driver, wheel_commands
 from youbot_dynamics.identification.reading._logs import MERGED, columns_of, efforts_of, robot_of, untold_rows
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
@@ -50,6 +51,7 @@ __all__ = [
     "find_topic",
     "named_topics",
     "find_wheel_states",
+    "is_to_driver",
     "joint_readings",
     "look_at",
     "motor_readings",
@@ -63,4 +65,5 @@ __all__ = [
     "speed_ratio",
     "times_of",
     "untold_rows",
+    "wheel_commands",
 ]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from youbot_dynamics.arrays import Vector, rms
 from youbot_dynamics.errors import RecordingError, YoubotDynamicsError, counted
 from youbot_dynamics.identification.reading._clock import check_clock
+from youbot_dynamics.identification.reading._commands import wheel_commands
 from youbot_dynamics.identification.reading._opened import (
     Opened,
     angles_beyond,
@@ -65,17 +66,18 @@ def _warnings(opened: Opened, robot: Robot) -> Iterator[str]:
     if others := other_joints(recording, robot):
         yield others
 
-    def states_of(find: Callable[[], str | None], joints: tuple[str, ...]) -> JointSeries | None:
+    def states_of(find: Callable[[], str | None], joints: tuple[str, ...], sent: bool = False) -> JointSeries | None:
         """None if the recording lacks them; the stage that needs them reports it."""
         try:
-            topic = find()
-            return None if topic is None else recording.joint_states(topic, joints)
+            if (topic := find()) is None:
+                return None
+            return wheel_commands(recording, topic, driver) if sent else recording.joint_states(topic, joints)
         except YoubotDynamicsError:
             return None
 
     wheels = states_of(lambda: find_wheel_states(recording, driver.wheel_joints, chosen), driver.wheel_joints)
     arm = states_of(lambda: find_arm_states(recording, driver.arm_joints, chosen), driver.arm_joints)
-    commands = states_of(lambda: find_topic(recording, "wheel_commands", chosen), driver.wheel_joints)
+    commands = states_of(lambda: find_topic(recording, "wheel_commands", chosen), driver.wheel_joints, sent=True)
     ones = np.ones(len(driver.arm_joints))
     signs = ((np.array(driver.position_sign), np.array(driver.velocity_sign)), (ones, ones))
     for states, (position_sign, velocity_sign) in zip((wheels, arm), signs, strict=True):
