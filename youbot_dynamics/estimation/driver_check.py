@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import doubled
+from youbot_dynamics.estimation.odometry import GyroFault, gyro_fault
 from youbot_dynamics.robot import Driver
 
 
@@ -124,9 +125,6 @@ _PAIRS = 10  # pairs of readings in motion, likewise
 _QUANTA = 3.0  # speeds below this number of quanta are noise
 _SCALE = 0.2  # relative tolerance between derivative of the position and velocity
 _ODOMETRY_SCALE = 0.05  # relative tolerance between the driver's odometry and ours of the same wheels
-_GYRO_ALIKE = 0.5  # difference of a gyro's turn from that of the wheels, over theirs, which their slip may cause
-_DEGREES = (40.0, 80.0)  # ratio of a gyro in degrees per second, which slip may change
-_OTHER_AXIS = 0.05  # ratio below which a gyro does not see turns about the vertical
 _MOVED = (0.02, 0.02, 0.05)  # [m/s, m/s, rad/s] smallest root mean square of a twist for a comparison
 _STOP_NODE = "find the node that publishes such values, and correct or stop it"  # remedy
 
@@ -352,17 +350,12 @@ def judge_gyro(wheels: JointsHeard, gyro: GyroHeard, driver: Driver) -> DriverFi
     rates = np.interp(stamps, gyro.times.stamp, gyro.rate)
     ratio = float(np.cov(turned, rates)[0, 1] / np.var(turned, ddof=1))
     values = {"ratio": ratio}
-    if abs(ratio - 1.0) <= _GYRO_ALIKE:
+    fault = gyro_fault(ratio)
+    if fault is None:
         return DriverFinding(item, Verdict.OK, f"it turns as the wheels do: ratio {ratio:.2f}", "", values)
-    if abs(ratio) < _OTHER_AXIS:
-        remedy = "publish the rate about the vertical in angular_velocity.z: is the unit mounted on its side?"
-    elif _DEGREES[0] < abs(ratio) < _DEGREES[1]:
-        remedy = "publish it in rad/s: this looks like degrees per second"
-    elif ratio < 0.0:
-        remedy = "angular_velocity.z is positive to the left: is the unit mounted upside down?"
-        remedy += f" Otherwise check {_signs(driver)}" if driver.mecanum().steered else ""
-    else:
-        remedy = "correct the scale of the gyro, and check the radius and positions of the wheels"
+    remedy = fault.remedy
+    if fault is GyroFault.SIGN and driver.mecanum().steered:
+        remedy += f" Otherwise check {_signs(driver)}"
     text = f"its turn is {ratio:.2f} times that of the wheels; odometry leaves it out"
     return DriverFinding(item, Verdict.ERROR, text, remedy, values)
 
