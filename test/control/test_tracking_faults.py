@@ -17,7 +17,7 @@ from youbot_dynamics.control.trajectory import Program, Trajectory, read_program
 from youbot_dynamics.resources import program_path
 from youbot_dynamics.simulation.faults import parse_faults
 from youbot_dynamics.simulation.scenario import drive
-from youbot_dynamics.simulation.scenario._drive import Drive
+from youbot_dynamics.simulation.scenario._drive import Drive, DriveSetup, Gyro, _LockStep
 from youbot_dynamics.simulation.youbot import BaseOnly
 
 PERIOD = 0.02
@@ -75,6 +75,31 @@ def faulty(fault: str, law: str = "pid") -> Drive:
     faults = parse_faults(fault, ROBOT.driver)
     plant = BaseOnly(TRUTH, ROBOT.driver, 1)
     return drive(program, knowing(ROBOT, TRUTH), plant, 1, TrackerSettings(tracker=law), faults=faults)
+
+
+class WrongGyro(Gyro):
+    """A gyro whose rate is `scale` times the true one."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__(0)
+        self._scale = scale
+
+    def read(self, time: float, yaw_rate: float) -> tuple[float, float]:
+        return super().read(time, self._scale * yaw_rate)
+
+
+@pytest.mark.parametrize("scale", [-1.0, 0.0, 57.3])
+def test_a_gyro_of_another_sign_axis_or_unit_never_turns_the_base_away_and_no_wheel_is_blamed(scale: float) -> None:
+    """The base ran away for 2 s with a yaw of odometry that had the wrong sign, until the gyro was left out."""
+    whole = read_program(program_path("combined"), PERIOD)
+    path = Program("begin", whole.twists[: round(8.0 / PERIOD)], PERIOD).trajectory()
+    setup = DriveSetup(gyro=WrongGyro(scale), rest=3.0)
+    steps = _LockStep(path, knowing(ROBOT, TRUTH), BaseOnly(TRUTH, ROBOT.driver, 1), 1, setup)
+    run = steps.drive()
+    assert np.abs(run.odometry_pose[:, 2] - run.true_pose[:, 2]).max() < 0.025
+    assert np.abs(run.true_pose[-1, 2] - path.poses[-1, 2]) < 0.005
+    assert steps._estimator.odometry.slips == 0
+    assert len(run.complaints) == 1 and run.complaints[0].startswith("gyro: ")
 
 
 @LAWS

@@ -12,7 +12,7 @@ from tracking_runs import informed
 
 from youbot_dynamics.control.tracker import TrackerSettings
 from youbot_dynamics.control.tracking_run import RunSettings, TrackingRun
-from youbot_dynamics.control.trajectory import Trajectory
+from youbot_dynamics.control.trajectory import Program, Trajectory
 from youbot_dynamics.control.wheel_commands import BaseDriver, CommanderSettings
 from youbot_dynamics.errors import InputError, TrajectoryError
 from youbot_dynamics.resources import robot_path
@@ -232,3 +232,19 @@ def test_a_base_that_cannot_move_sideways_is_not_corrected_and_other_controllers
     aside = Trajectory([0.0, 4.0], [[0.0, 0.0, 0.0], [0.3, 0.2, 0.0]])
     with pytest.raises(TrajectoryError, match=r"got 0\.2 m sideways; expected none.*pure pursuit or MPPI"):
         accepts(aside, feedback=False)
+
+
+def test_a_base_that_cannot_move_sideways_is_sent_nothing_sideways_by_what_lies_between_points_of_a_path() -> None:
+    """The base controller warned that it drops a part of the commands, during motions of this package."""
+    robot, times = load_robot(robot_file=robot_path("turtlebot3_burger")), np.arange(0.0, 8.0, PERIOD)
+    twists = np.column_stack([0.1 * np.sin(times), 0.0 * times, 0.4 * np.sin(1.7 * times)])
+    fine = Program("turns", twists, PERIOD).trajectory()
+    run, sent = TrackingRun(robot, TrackerSettings(feedback=False), RunSettings()), []
+    run.take_odometry(10.0, 10.0, np.zeros(3))
+    run.accept(Trajectory(fine.times[::5], fine.poses[::5]), run.earliest_start(10.0), 10.0, relative=True)
+    for k in range(200):
+        run.take_odometry(10.0 + k * PERIOD, 10.0 + k * PERIOD, np.zeros(3))
+        command = run.step(10.0 + k * PERIOD)
+        assert command is not None and not command.given_up
+        sent.append(command.twist)
+    assert np.any(sent) and not np.any(np.array(sent)[:, 1])

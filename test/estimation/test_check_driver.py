@@ -43,8 +43,8 @@ def times(rate: float = 50.0, late: float = 0.004, jitter: float = 0.0, count: i
 
 
 def test_a_rate_is_told_of_readings_that_last_less_than_a_second() -> None:
-    assert times(50.0, count=11).rate() == pytest.approx(50.0)
-    assert times(50.0, count=1).rate() == 0.0
+    assert times(50.0, count=11).rate(50.0) == pytest.approx(50.0)
+    assert times(50.0, count=1).rate(50.0) == 0.0
 
 
 def wheels(twist=(0.2, 0.1, 0.3), signs=None, effort: float = np.nan, when: Times | None = None) -> JointsHeard:
@@ -101,6 +101,21 @@ def test_rates_are_compared_with_the_loop_of_the_driver(rate, verdict, told):
     found = judge_rate("x", times(rate), 50.0)
     assert found.verdict == verdict and told in found.text
     assert found.values["rate_hz"] == pytest.approx(rate, rel=1e-3)
+
+
+def test_messages_that_waited_for_their_reader_to_start_are_neither_a_rate_nor_a_gap():
+    """A right rate was doubted: the first .7 s of 5 s came at once, and .07 s of them later on."""
+    whole = times(100.0, count=500)
+    arrived = whole.arrived.copy()
+    arrived[:70] = arrived[70]
+    arrived[300:307] = arrived[300] + 0.11
+    found = judge_rate("x", dataclasses.replace(whole, arrived=arrived), 100.0)
+    assert found.verdict == OK and found.values["rate_hz"] == pytest.approx(100.0, abs=0.1)
+    lost = np.delete(np.arange(500), range(300, 311))
+    some = Times(whole.stamp[lost], whole.received[lost], whole.arrived[lost])
+    assert "1 gap of" in judge_rate("x", some, 100.0).text
+    unstamped = dataclasses.replace(some, stamp=np.zeros(some.count))
+    assert "1 gap of" in judge_rate("x", unstamped, 100.0).text
 
 
 def test_odometry_of_a_driver_may_come_at_another_rate_than_its_joints_but_without_gaps():

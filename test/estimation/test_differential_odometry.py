@@ -9,7 +9,7 @@ from youbot_dynamics.control.wheel_watch import WheelWatch
 from youbot_dynamics.errors import ModelError
 from youbot_dynamics.estimation.odometry import BaseEstimator
 from youbot_dynamics.estimation.odometry._gyro import GyroTurn
-from youbot_dynamics.estimation.odometry._slip import SlipSettings, SlipTest
+from youbot_dynamics.estimation.odometry._slip import SlipReport, SlipSettings, SlipTest
 from youbot_dynamics.kinematics import planar
 from youbot_dynamics.resources import robot_path
 from youbot_dynamics.robot import load_robot
@@ -43,23 +43,38 @@ def test_two_wheels_are_integrated_exactly_and_raise_no_alarm(gyro: bool) -> Non
     assert np.all(np.linalg.eigvalsh(state.covariance) > 0.0)
 
 
-def level(slipping: int, gyro: bool) -> float:
-    """Level of the slip test after a wheel turned 20 % too far for a second, straight ahead."""
-    wheels = ROBOT.base.geometry.wheels()
-    test, highest = SlipTest(wheels, SlipSettings(), ROBOT.driver.position_quantum, 1e-3), 0.0
-    counted = 0.02 * BASE.wheel_speeds([0.2, 0.0, 0.0])
-    counted[slipping] *= 1.2
-    for k in range(50):
+def slipped(slipping: int, gyro: bool) -> list[SlipReport]:
+    """Reports of the slip test while a wheel turns 20 % too far for a second, straight ahead, and a second later."""
+    wheels, angles, reports = ROBOT.base.geometry.wheels(), np.zeros(2), []
+    test = SlipTest(wheels, SlipSettings(), ROBOT.driver.position_quantum, 1e-3)
+    for k in range(100):
+        counted = 0.02 * BASE.wheel_speeds([0.2, 0.0, 0.0])
+        counted[slipping] *= 1.2 if k < 50 else 1.0
         turn = GyroTurn(0.0, 1e-10, 1e-6) if gyro else None
-        rolled = wheels.roll(k * counted, (k + 1) * counted, 0.0 if gyro else None)
-        report = test.update(0.02, k * counted, counted, rolled.displacement, rolled.residual, turn)
-        highest = max(highest, report.level)
-    return highest
+        rolled = wheels.roll(angles, angles + counted, 0.0 if gyro else None)
+        reports.append(test.update(0.02, angles, counted, rolled.displacement, rolled.residual, turn))
+        angles = angles + counted
+    return reports
+
+
+def level(slipping: int, gyro: bool) -> float:
+    """Largest level of the slip test then."""
+    return max(report.level for report in slipped(slipping, gyro))
 
 
 def test_a_slipping_wheel_is_seen_with_a_gyro_alone() -> None:
     assert level(0, gyro=True) > 1.0 and level(1, gyro=True) > 1.0
     assert level(0, gyro=False) == 0.0
+
+
+def test_of_two_wheels_the_turn_by_the_gyro_is_compared_and_told_with_the_largest_level_of_the_alarm() -> None:
+    """A wheel "does not fit the other wheels" was said of two, at 0.2 of the bound once the slip was over."""
+    reports = slipped(0, gyro=True)
+    last, highest = reports[-1], max(report.level for report in reports)
+    assert last.alarm and last.level < 1.0 < last.highest == highest
+    text = last.text(ROBOT.driver.wheel_joints)
+    assert text.startswith("the turn by the wheels does not fit that by the gyro")
+    assert f"up to {highest:.1f} times the bound" in text and "other wheels" not in text
 
 
 def test_a_dead_wheel_is_named_by_its_joint() -> None:

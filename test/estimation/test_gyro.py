@@ -160,15 +160,18 @@ def test_the_bias_is_followed_when_it_drifts() -> None:
 
 @pytest.mark.parametrize("bad", [20.0, -1e6, 1e150, 1e308, np.inf, np.nan])
 def test_a_rate_no_base_turns_at_is_lost_and_told(bad: float) -> None:
-    """A base that stands for 2 s, then goes straight on; one rate of its gyro is impossible."""
+    """A base that stands for 2 s, turns there and back, then goes straight on; one rate of its gyro is impossible."""
     robot, angles, state = load_robot(), np.zeros(4), None
-    estimator, step = BaseEstimator(robot), robot.base.geometry.mecanum().wheel_speeds([0.3, 0.0, 0.0]) / RATE
-    for k in range(400):
-        angles = angles + (step if k > 200 else 0.0)
-        estimator.take_rate(k / RATE, bad if k == 300 else 0.02)
+    estimator, speeds = BaseEstimator(robot), robot.base.geometry.mecanum().wheel_speeds
+    for k in range(-240, 400):
+        turn = 0.6 * ((k >= -40) - 2.0 * (k >= -20) + (k >= 0))
+        angles = angles + speeds([0.3 * (k > 200), 0.0, turn]) / RATE * (k != -240)
+        estimator.take_rate(k / RATE, bad if k == 300 else 0.02 + turn)
         state = estimator.take_wheels(k / RATE, angles)
+        if k == 100:
+            estimator.reset()
     assert state is not None and estimator.gyro_used
-    np.testing.assert_allclose(state.pose, [0.3 * 1.99, 0.0, 0.0], atol=1e-4)
+    np.testing.assert_allclose(state.pose, [0.3 * 1.99, 0.0, 0.0], atol=1e-3)
     assert np.all(np.isfinite(state.covariance)) and np.trace(state.covariance) < 0.01
     (told,) = estimator.complaints()
     assert told.startswith("gyro: 0 steps") and "0 gaps" in told and "1 impossible rates" in told
@@ -191,16 +194,40 @@ def turned(scale: float, motions: list[tuple[list[float], float]]) -> tuple[Base
     return estimator, float(state.pose[2]) - true
 
 
-@pytest.mark.parametrize("scale", [-1.0, 0.12, 0.0, 57.3])
+FAULTS = [
+    (-1.0, "it turns against the wheels"),
+    (0.12, "its scale is wrong"),
+    (0.0, "it does not turn with the base"),
+    (57.3, "its scale is that of degrees"),
+]
+
+
+@pytest.mark.parametrize(("scale", "words"), FAULTS)
 @pytest.mark.parametrize("before", [[], [([0.4, 0.1, 0.0], 6.0)]], ids=["turning", "after a straight way"])
-def test_a_gyro_of_another_sign_scale_or_axis_is_left_out_and_named(scale, before) -> None:
+def test_a_gyro_of_another_sign_scale_or_axis_is_left_out_and_named(scale, words, before) -> None:
     """It turned the odometry by -2 for +2 rad, and a wheel was blamed although the four agreed."""
     rate = 0.05 if scale > 1.0 else 0.8
     estimator, off = turned(scale, [*before, ([0.0, 0.0, rate], 2.0 / rate), ([0.2, 0.0, 0.0], 2.0)])
-    assert off == pytest.approx(0.0, abs=0.02)
-    assert not estimator.gyro_used and not estimator.odometry.slip.alarm
+    assert off == pytest.approx(0.0, abs=1e-6)
+    assert not estimator.gyro_used and estimator.odometry.slips == 0
     complaints = estimator.complaints()
-    assert len(complaints) == 1 and f"gyro: left out, since it turned by {scale:.2g} times" in complaints[0]
+    assert len(complaints) == 1 and f"gyro: left out, since {words}: its turn is {scale:.2g} times" in complaints[0]
+
+
+@pytest.mark.parametrize(("scale", "_"), FAULTS)
+def test_a_gyro_that_is_wrong_never_turns_the_pose_far_from_that_of_the_wheels(scale: float, _: str) -> None:
+    for seconds in (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0):
+        estimator, off = turned(scale, [([0.1, 0.0, 0.4], seconds)])
+        assert abs(off) <= 0.02
+        assert not any("wheel" in text for text in estimator.complaints() if not text.startswith("gyro"))
+
+
+def test_a_gyro_that_has_turned_with_the_wheels_counts_from_the_start() -> None:
+    """The wheels turn the base by 30 % too much, so theirs counts at first: from a turn on it is the gyro's."""
+    _, early = turned(0.7, [([0.0, 0.0, 0.4], 0.2)])
+    estimator, late = turned(0.7, [([0.0, 0.0, 0.4], 0.5)])
+    assert early == pytest.approx(0.0, abs=1e-9) and estimator.gyro_used
+    assert late == pytest.approx(-0.3 * 0.2, abs=2e-3)
 
 
 def test_a_gyro_that_is_right_is_used_whatever_the_wheels_do_later() -> None:
@@ -217,16 +244,19 @@ def test_a_gyro_that_is_right_is_used_whatever_the_wheels_do_later() -> None:
     assert state is not None and estimator.gyro_used and state.pose[2] == pytest.approx(0.0, abs=5e-3)
 
 
-def test_wheels_of_unequal_radii_are_no_doubt_of_a_gyro() -> None:
+@pytest.mark.parametrize("turns", [False, True])
+def test_wheels_of_unequal_radii_are_no_doubt_of_a_gyro(turns: bool) -> None:
     """Right wheels 2 % larger than known turn the odometry on a straight way, on which the gyro shows nothing."""
     robot = load_robot()
-    estimator, angles = BaseEstimator(robot), np.zeros(4)
+    estimator, _ = turned(1.0, [([0.0, 0.0, 0.5], 1.0)] if turns else [])
+    angles = estimator.odometry.last_angles
+    assert angles is not None
     speeds = robot.base.geometry.mecanum().wheel_speeds([0.4, 0.0, 0.0]) * np.array([1.0, 1.02, 1.0, 1.02])
     for k in range(3000):
         angles = angles + (speeds / RATE if k > 300 else 0.0)
-        estimator.take_rate(k / RATE, 0.0)
-        estimator.take_wheels(k / RATE, angles)
-    assert estimator.gyro_used and not any("gyro" in text for text in estimator.complaints())
+        estimator.take_rate(5.0 + k / RATE, 0.0)
+        estimator.take_wheels(5.0 + k / RATE, angles)
+    assert estimator.gyro_used == turns and not any("gyro: left" in text for text in estimator.complaints())
 
 
 def test_a_new_pose_is_not_turned_by_what_a_wrong_gyro_did_before() -> None:

@@ -21,7 +21,7 @@ from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa:
 from rcl_interfaces.srv import SetParameters  # noqa: E402
 from rclpy.duration import Duration  # noqa: E402
 from roller_drives import twin_drive  # noqa: E402
-from ros_processes import PATIENCE, Observer, Processes, joint_message  # noqa: E402
+from ros_processes import PATIENCE, Observer, Processes, end, joint_message  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
 
 from youbot_dynamics.nodes._messages import pose_vector, seconds, to_time  # noqa: E402
@@ -183,7 +183,7 @@ def test_a_wheel_off_pattern_is_told_and_widens_the_covariance():
 
 def test_without_a_gyro_the_wheels_tell_the_turn_and_lost_phases_are_told():
     with Processes() as processes, Observer() as observer:
-        processes.node("odometry", "-p", "stabilize:=false", *KNOWN)
+        child = processes.node("odometry", "-p", "stabilize:=false", *KNOWN)
         observer.listen(Odometry, "odom")
         observer.listen(DiagnosticArray, "/diagnostics")
         wheels = Wheels(observer)
@@ -197,6 +197,7 @@ def test_without_a_gyro_the_wheels_tell_the_turn_and_lost_phases_are_told():
         wheels.roll(0.1, np.zeros(4))
         observer.wait(lambda: values(observer, PATTERN)["roller_phases"] == "lost", "lost phases")
         assert "roller phases are no longer valid: the wheel counts jumped" in status(observer, PATTERN).message
+        assert end(child).count("[odometry]: ready\n") == 1, "docs/usage.md tells to wait for it on a real robot, too"
 
 
 def test_a_gyro_that_is_well_again_is_no_longer_complained_of():

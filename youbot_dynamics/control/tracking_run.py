@@ -252,7 +252,8 @@ class TrackingRun:
         if state.finished:
             self._tracker = None
         # Within the limits already here: a wild command would be refused, not scaled, by the base controller.
-        twist = limit_speed(state.twist, self._base, self._limits)
+        # What rounding leaves along an axis on which it cannot move is no part of the path.
+        twist = limit_speed(np.where(self._base.free_axes, state.twist, 0.0), self._base, self._limits)
         return TrackerCommand(twist, self.pose_stamp, state, unusual=_unusual(state.gain))
 
     def _start(self, send_time: float) -> Tracker | None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import doubled, listed
+from youbot_dynamics.estimation.odometry import GyroFault, gyro_fault
 from youbot_dynamics.robot import Driver
 
 
@@ -56,10 +57,22 @@ class Times:
         """Number of messages."""
         return len(self.stamp)
 
-    def rate(self) -> float:
-        """Messages per second; 0 for fewer than two."""
-        lasted = float(self.arrived[-1] - self.arrived[0]) if self.count > 1 else 0.0
-        return (self.count - 1) / lasted if lasted > 0.0 else 0.0
+    def rate(self, expected: float) -> float:
+        """Messages per second, by their stamps or their arrival, what is nearer to the expected rate.
+
+        Messages that waited while their reader started arrive in a burst, of which their stamps show nothing; stamps
+        that jump, or are 0, say nothing of a rate. 0 for fewer than two messages.
+        """
+        lasted = [float(times[-1] - times[0]) for times in (self.arrived, self.stamp) if self.count > 1]
+        rates = [(self.count - 1) / seconds for seconds in lasted if seconds > 0.0]
+        return min(rates, key=lambda rate: abs(rate - expected), default=0.0)
+
+    def gaps(self, longest: float) -> Vector:
+        """Gaps [s] of more than `longest` [s] in which messages are missing, or whose delivery stalled for long."""
+        came, stamped = np.diff(self.arrived), np.diff(self.stamp)
+        told = stamped > longest if np.any(stamped > 0.0) else came > longest
+        missing: Vector = came[(came > longest) & (told | (came > _STALL))]
+        return missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +126,7 @@ def odometry_heard(rows: Sequence[tuple[float, float, float, Vector]]) -> Odomet
 
 _RATE_MARGIN = 0.1  # relative tolerance
 _GAP = 5.0  # periods between messages: 4 are missing
+_STALL = 0.2  # [s] of late delivery without a gap in the stamps, which is bridged: as of readers that just started
 _OTHER_CLOCK = 1.0  # [s] offset above which stamps and receive times are of different clocks
 _CLOCK_OFF = 0.1  # [s] offset above the delay of any driver at 50 Hz
 _EARLY = 0.005  # [s] tolerance for a stamp in the future
@@ -124,9 +138,6 @@ _PAIRS = 10  # pairs of readings in motion, likewise
 _QUANTA = 3.0  # speeds below this number of quanta are noise
 _SCALE = 0.2  # relative tolerance between derivative of the position and velocity
 _ODOMETRY_SCALE = 0.05  # relative tolerance between the driver's odometry and ours of the same wheels
-_GYRO_ALIKE = 0.5  # difference of a gyro's turn from that of the wheels, over theirs, which their slip may cause
-_DEGREES = (40.0, 80.0)  # ratio of a gyro in degrees per second, which slip may change
-_OTHER_AXIS = 0.05  # ratio below which a gyro does not see turns about the vertical
 _MOVED = (0.02, 0.02, 0.05)  # [m/s, m/s, rad/s] smallest root mean square of a twist for a comparison
 _OTHER_ROBOT = (
     "this is another robot: record a drive, make its file with youbot new-robot, and pass that by --robot-file"
@@ -141,10 +152,10 @@ def judge_rate(item: str, times: Times, expected: float, needed: bool = True) ->
         remedy = "start the driver, its joint_states and odom remapped under driver/"
         remedy += "" if needed else "; ignore this if the robot has none"
         return DriverFinding(item, verdict, "no messages", remedy)
-    rate, gaps = times.rate(), np.diff(times.arrived)
-    longest = _GAP / expected
-    late = int(np.count_nonzero(gaps > longest))
-    values = {"rate_hz": rate, "longest_gap_s": float(gaps.max()), "gaps": float(late)}
+    rate, longest = times.rate(expected), _GAP / expected
+    gaps = times.gaps(longest)
+    late = len(gaps)
+    values = {"rate_hz": rate, "longest_gap_s": float(np.diff(times.arrived).max()), "gaps": float(late)}
     text = f"{rate:.1f} Hz"
     if abs(rate - expected) > _RATE_MARGIN * expected:
         slow = "does the driver's loop also read a gripper, which slows it?"
@@ -355,17 +366,12 @@ def judge_gyro(wheels: JointsHeard, gyro: GyroHeard, driver: Driver) -> DriverFi
     rates = np.interp(stamps, gyro.times.stamp, gyro.rate)
     ratio = float(np.cov(turned, rates)[0, 1] / np.var(turned, ddof=1))
     values = {"ratio": ratio}
-    if abs(ratio - 1.0) <= _GYRO_ALIKE:
+    fault = gyro_fault(ratio)
+    if fault is None:
         return DriverFinding(item, Verdict.OK, f"it turns as the wheels do: ratio {ratio:.2f}", "", values)
-    if abs(ratio) < _OTHER_AXIS:
-        remedy = "publish the rate about the vertical in angular_velocity.z: is the unit mounted on its side?"
-    elif _DEGREES[0] < abs(ratio) < _DEGREES[1]:
-        remedy = "publish it in rad/s: this looks like degrees per second"
-    elif ratio < 0.0:
-        remedy = "angular_velocity.z is positive to the left: is the unit mounted upside down?"
-        remedy += f" Otherwise check {_signs(driver)}" if driver.mecanum().steered else ""
-    else:
-        remedy = "correct the scale of the gyro, and check the radius and positions of the wheels"
+    remedy = fault.remedy
+    if fault is GyroFault.SIGN and driver.mecanum().steered:
+        remedy += f" Otherwise check {_signs(driver)}"
     text = f"its turn is {ratio:.2f} times that of the wheels; odometry leaves it out"
     return DriverFinding(item, Verdict.ERROR, text, remedy, values)
 
@@ -450,9 +456,9 @@ def judge_driver(
     findings = [judge_rate("states of the wheels", wheels.times, driver.rate)]
     if arm is not None:
         findings.append(judge_rate("states of the arm", arm.times, driver.rate, needed=False))
+    own = odometry.times.rate(driver.rate) or driver.rate  # it may come at a rate of its own
     findings += [
-        # It may come at a rate of its own.
-        judge_rate("odometry of the driver", odometry.times, odometry.times.rate() or driver.rate, needed=False),
+        judge_rate("odometry of the driver", odometry.times, own, needed=False),
         judge_names(driver, names, arm is not None and arm.times.count > 0, strangers, on),
         judge_clock("clock of the wheels", wheels.times),
         judge_signs(wheels, driver),

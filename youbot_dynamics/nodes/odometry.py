@@ -100,6 +100,7 @@ class OdometryNode(Node):
         self._twice = ("", -np.inf)  # problem with a message that names a joint twice, and when it was received [s]
         self._jumps = Growth()
         self._frame, self._child = self.config.frames()
+        self._ready = False  # whether it was said
         self._last_message, self._read = -np.inf, np.zeros(len(self._names))  # when, and the positions [rad]
         self._known = frozenset((*driver.wheel_joints, *driver.arm_joints))
         # Of the present second: messages without these joints, and the least delay of a reading of the wheels [s].
@@ -223,12 +224,21 @@ class OdometryNode(Node):
         return answer(response, True, f"the base is at the origin of {self._frame}")
 
     def _report(self) -> dict[str, Status]:
+        self._say_ready()
         return {
             "wheels": self._wheels_status(),
             "pattern": self._pattern_status(),
             "response": self._response_status(),
             "load": self._load_status(),
         }
+
+    def _say_ready(self) -> None:
+        """Say once that the robot can drive: wheels are read, and a base_controller is there for the tracker."""
+        reads = time.monotonic() - self._last_message < _SILENCE and bool(np.all(np.isfinite(self._read)))
+        if self._ready or not reads or (self.tracker is not None and not self.count_publishers("wheel_commands")):
+            return
+        self._ready = True
+        self.get_logger().info("ready")
 
     def _load_status(self) -> Status:
         """Whether other programs' messages, or a queue of readings, are more than this process can take."""

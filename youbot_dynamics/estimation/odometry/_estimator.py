@@ -21,6 +21,7 @@ Source: systems 31, 56.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from math import cos, inf, sin
 from typing import NamedTuple
@@ -32,9 +33,10 @@ from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.stamp_rhythm import StampRhythm
 from youbot_dynamics.errors import ModelError
-from youbot_dynamics.estimation.odometry._gyro import GyroCheck, GyroSettings, GyroTurn, GyroYaw
+from youbot_dynamics.estimation.odometry._gyro import GyroCheck, GyroSettings, GyroTurn, GyroYaw, gyro_fault
 from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometryState, SignCheck
 from youbot_dynamics.estimation.odometry._slip import SlipSettings
+from youbot_dynamics.kinematics import planar
 from youbot_dynamics.kinematics.mecanum import mean_factor
 from youbot_dynamics.kinematics.roller_phase import RollingWheels
 from youbot_dynamics.robot import Robot
@@ -142,6 +144,7 @@ class SpeedChannelCheck:
         return tuple(texts)
 
 
+_NEAR = 0.02  # [rad] by which a gyro that has not agreed with the wheels may differ: their slip in a drive, and a push
 _WINDOW = 30.0  # [s] that a complaint stays after the last fault of a gyro
 _TURNS = 3.0  # times the turn at the limit of the wheels, which a push or slipping wheels may exceed
 
@@ -159,7 +162,8 @@ class BaseEstimator:
             uses the phases, too: with commands by the mean rows wheels slip more than expected for known phases.
 
     Attributes:
-        odometry: of the wheels.
+        odometry: of the wheels alone until the gyro has turned with them once, then with the gyro. Until then the
+            poses are the gyro's only while its yaw stays near that of the wheels.
         gyro: turn and bias of the gyro.
         gyro_used: whether the newest step used the turn of the gyro.
         gyro_missed: steps without the gyro although its bias was known: its stamps are too old, or of another clock.
@@ -185,6 +189,8 @@ class BaseEstimator:
         fastest = robot.base.limits.wheel_speed * float(np.abs(wheels.base.forward_matrix[2]).sum())
         self.gyro = GyroYaw(gyro or GyroSettings(), _TURNS * fastest)
         self._gyro_check = GyroCheck(wheels.base)
+        self._with_gyro: Odometry | None = None  # what `odometry` becomes once the gyro has agreed
+        self._near = True  # whether its yaw has stayed near that of the wheels
         self.gyro_used, self.gyro_missed = False, 0
         self._joints = robot.driver.wheel_joints
         # Stamps [s]: now, last fault of the gyro, last reading with roller phases.
@@ -213,22 +219,47 @@ class BaseEstimator:
         begin = self.odometry.last_stamp
         turn = None if begin is None else self.gyro.turn(begin, stamp)
         before = self.odometry.last_angles
-        measured, turn = turn, turn if self._gyro_check.ratio is None else None
-        state = self.odometry.update(stamp, position, turn)
-        if state is not None and before is not None and measured is not None:
-            lost = self._gyro_check.update(np.asarray(position, dtype=float) - before, measured.angle)
-            if lost != 0.0:
-                self.odometry.leave_gyro(lost)
-        if self._finder is not None and state is not None and before is not None and turn is not None:
+        used = self._gyro_check.agreed
+        state = self._update_both(stamp, position, turn) if not used else self.odometry.update(stamp, position, turn)
+        doubted = self._gyro_check.ratio is not None
+        if self._finder is not None and state is not None and before is not None and turn is not None and not doubted:
             self._find_phases(self._finder, before, np.asarray(position, dtype=float) - before, turn)
         if state is not None:
-            self.gyro_used = turn is not None
-            self.gyro_missed += turn is None and self.gyro.bias is not None and self._gyro_check.ratio is None
+            self.gyro_used = turn is not None and (self._gyro_check.agreed or (self._near and not doubted))
+            self.gyro_missed += turn is None and self.gyro.bias is not None and not doubted
         self._now, faults = stamp, self.gyro_missed + self.gyro.gaps + self.gyro.late + self.gyro.impossible
         if faults > self._faults:
             self._faults, self._faulty_at = faults, stamp
         if not self.odometry.phases_lost:
             self._lost_at = stamp
+        return state
+
+    def _update_both(self, stamp: float, position: ArrayLike, turn: GyroTurn | None) -> OdometryState | None:
+        """Process a reading by the wheels alone, and with a gyro that has not agreed with them yet.
+
+        A gyro of another sign would steer the base the wrong way until its turns show it. So it gives the poses only
+        while its yaw is near that of the wheels, which then cannot be far off; and no wheel is tested against it. One
+        that agrees gives the pose that it would have given from the start.
+        """
+        check, before = self._gyro_check, self.odometry.last_angles
+        doubted = check.ratio is not None
+        if self._with_gyro is None and turn is not None and not doubted:
+            self._with_gyro = deepcopy(self.odometry)
+        state = self.odometry.update(stamp, position)
+        other = None if self._with_gyro is None else self._with_gyro.update(stamp, position, turn)
+        if state is None or before is None:
+            return state
+        if turn is not None:
+            check.update(np.asarray(position, dtype=float) - before, turn.angle)
+        if other is not None:
+            self._near = self._near and abs(planar.wrap(float(other.pose[2] - state.pose[2]))) <= _NEAR
+            state = other if self._near or check.agreed else state
+        if check.agreed and self._with_gyro is not None:
+            self.odometry = self._with_gyro
+        if check.agreed or check.ratio is not None:
+            self._with_gyro = None
+        if check.ratio is not None and not doubted and self._finder is not None:
+            self._finder.clear()
         return state
 
     def _find_phases(self, finder: PhaseFinder, before: Vector, step: Vector, turn: GyroTurn) -> None:
@@ -241,13 +272,14 @@ class BaseEstimator:
             return
         phases = finder.update(before, step, turn.angle, turn.variance)
         if phases is not None:
-            self.odometry.take_phases(phases)
+            for odometry in filter(None, (self.odometry, self._with_gyro)):
+                odometry.take_phases(phases)
             self._breaks, self.found_phases = (breaks[0], ""), phases
 
     def reset(self) -> None:
         """Begin a new pose at the origin; see `Odometry.reset`."""
-        self.odometry.reset()
-        self._gyro_check.start_anew()
+        for odometry in filter(None, (self.odometry, self._with_gyro)):
+            odometry.reset()
 
     def take_rate(self, stamp: float, rate: float) -> None:
         """Process a yaw rate [rad/s] of the gyro, positive to the left, at its stamp [s] on the clock of the wheels."""
@@ -269,10 +301,12 @@ class BaseEstimator:
                 f"roller phases are no longer valid: {odometry.phases_lost} {self._now - self._lost_at:.0f} s ago; "
                 "using mean kinematics: record a bag with a pose and identify the phases again"
             )
-        if (ratio := self._gyro_check.ratio) is not None:
+        ratio = self._gyro_check.ratio
+        if ratio is not None and (fault := gyro_fault(ratio)) is not None:
+            agreeing = ", which agree with each other" if self._gyro_check.redundant else ""
             texts.append(
-                f"gyro: left out, since it turned by {ratio:.2g} times the turn of the wheels, which agree with each "
-                "other: check that its z axis points up, the sign of its rate, and that it is in rad/s"
+                f"gyro: left out, since {fault.words}: its turn is {ratio:.2g} times that of the wheels{agreeing}; "
+                f"{fault.remedy}"
             )
         texts.extend(self._speeds.complaints())
         if 0.0 <= (age := self._now - self._faulty_at) < _WINDOW:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from enum import Enum
 from math import hypot, isfinite, sqrt
 
 import numpy as np
@@ -77,60 +78,92 @@ class GyroTurn:
     scale_error: float = 0.0
 
 
-# Turns [rad] that are compared, how many, and distance [m] within which one must end: on longer ways radii of wheels
-# that differ by 1 % turn the base by more.
+class GyroFault(Enum):
+    """In what a gyro differs from the wheels; the value says what it does, and what to look at."""
+
+    SIGN = "it turns against the wheels", "angular_velocity.z is positive to the left: is the unit mounted upside down?"
+    UNIT = "its scale is that of degrees", "publish it in rad/s: this looks like degrees per second"
+    AXIS = (
+        "it does not turn with the base",
+        "publish the rate about the vertical in angular_velocity.z: is the unit mounted on its side?",
+    )
+    SCALE = "its scale is wrong", "correct the scale of the gyro, and check the radius and positions of the wheels"
+
+    @property
+    def words(self) -> str:
+        """What it does."""
+        return self.value[0]
+
+    @property
+    def remedy(self) -> str:
+        """What to look at."""
+        return self.value[1]
+
+
+_ALIKE = 0.5  # difference of the two turns over that of the wheels, which the slip of all wheels may cause
+_DEGREES = (40.0, 80.0)  # ratio of a gyro in degrees per second, which slip may change
+_OTHER_AXIS = 0.05  # ratio below which a gyro does not see turns about the vertical
+
+
+def gyro_fault(ratio: float) -> GyroFault | None:
+    """Fault of a gyro whose turn is `ratio` times that of the wheels [1]; None where their slip explains it."""
+    if abs(ratio - 1.0) <= _ALIKE:
+        return None
+    if abs(ratio) < _OTHER_AXIS:
+        return GyroFault.AXIS
+    if _DEGREES[0] < abs(ratio) < _DEGREES[1]:
+        return GyroFault.UNIT
+    return GyroFault.SIGN if ratio < 0.0 else GyroFault.SCALE
+
+
+# Turn [rad] that is compared, after how many of them a gyro is doubted, and distance [m] within which one must end: on
+# longer ways radii of wheels that differ by 1 % turn the base by more.
 _COMPARED, _COMPARISONS, _WITHIN = 0.1, 3, 1.0
 _AGREE = 0.1  # slip of the wheels against each other over their turn, below which they agree
-_ALIKE = 0.5  # difference of the two turns over that of the wheels, which the slip of all wheels may cause
 
 
 class GyroCheck:
     """Compares the turns of a gyro with those of wheels that agree, until it has turned with them once.
 
-    A gyro with another sign, unit or axis shows at the first turns. Later on it is the wheels that may slip. Three
-    omni wheels, or two fixed ones, cannot disagree: then the gyro is never doubted.
+    A gyro with another sign, unit or axis shows at the first turns, and would steer a base the wrong way. Later on it
+    is the wheels that may slip. Three omni wheels, or two fixed ones, cannot disagree with each other.
 
     Args:
         base: mean rows of the wheels.
 
     Attributes:
+        agreed: whether it has turned with the wheels.
         ratio: turn of a gyro that does not turn as the wheels do over theirs [1]; None while there is no such doubt.
+        redundant: whether the wheels could disagree with each other.
     """
 
     def __init__(self, base: MecanumBase) -> None:
+        self.agreed = False
         self.ratio: float | None = None
-        self._base, self._passed = base, len(base.radii) <= base.motions.shape[1]
-        self._steps, self._turn, self._lost = np.zeros(len(base.radii)), 0.0, 0.0
+        self._base, self.redundant = base, len(base.radii) > base.motions.shape[1]
+        self._steps, self._turn = np.zeros(len(base.radii)), 0.0
         self._turns: list[tuple[float, float]] = []
 
-    def start_anew(self) -> None:
-        """Forget what the gyro has withheld: a new pose was given."""
-        self._lost = 0.0
-
-    def update(self, step: Vector, turn: float) -> float:
-        """Compare a step (n,) of the wheels [rad] with the turn of the gyro [rad].
-
-        Returns:
-            What the gyro has withheld of the wheels' turn since the pose began [rad], where doubt begins; else 0.
-        """
-        if self._passed:
-            return 0.0
+    def update(self, step: Vector, turn: float) -> None:
+        """Compare a step (n,) of the wheels [rad] with the turn of the gyro [rad]."""
+        if self.agreed:
+            return
         self._steps, self._turn = self._steps + step, self._turn + turn
         forward, sideways, turned = (self._base.forward_matrix @ self._steps).tolist()
-        if self.ratio is None:
-            self._lost += float(self._base.forward_matrix[2] @ step) - turn
         if abs(turned) < _COMPARED and hypot(forward, sideways) < _WITHIN:
-            return 0.0
+            return
         slip = float(np.linalg.norm(self._base.slip(self._steps)))
-        if abs(turned) >= _COMPARED and slip <= _AGREE * float(np.linalg.norm(self._steps)):
-            self._turns = [*self._turns, (turned, self._turn)][-_COMPARISONS:]
-        self._steps, self._turn = np.zeros(len(step)), 0.0
-        if len(self._turns) < _COMPARISONS:
-            return 0.0
+        alike = slip <= _AGREE * float(np.linalg.norm(self._steps))
+        measured, self._steps, self._turn = self._turn, np.zeros(len(step)), 0.0
+        if abs(turned) < _COMPARED or not alike:
+            return
+        self._turns = [*self._turns, (turned, measured)][-_COMPARISONS:]
         ratio = sum(wheels * gyro for wheels, gyro in self._turns) / sum(wheels**2 for wheels, _ in self._turns)
-        doubted, self._passed = self.ratio is not None, abs(ratio - 1.0) <= _ALIKE
-        self.ratio = None if self._passed else ratio
-        return 0.0 if self._passed or doubted else self._lost
+        # One turn is enough to trust a gyro, as no fault looks like a turn with the wheels; not to accuse it, as all
+        # wheels may slip at a start. A gyro that was wrong must turn with them as often as it did not.
+        self.agreed = gyro_fault(ratio) is None
+        if self.agreed or len(self._turns) == _COMPARISONS:
+            self.ratio = None if self.agreed else ratio
 
 
 class GyroYaw:

@@ -116,12 +116,6 @@ class Odometry:
         self.wheels, self.phases_lost = self._mean.at_phases(phases), ""
         self._watch, self._test = RollerWatch(self._position_quantum), self._new_test()
 
-    def leave_gyro(self, lost: float) -> None:
-        """Continue without a gyro that was wrong: turn the pose by what it withheld [rad], test the slip anew."""
-        self._pose[2] = planar.wrap(self._pose[2] + lost)
-        self._test, self._left_out = self._new_test(), None
-        self._coherent.errors[:] = 0.0
-
     def reset(self) -> None:
         """Set the pose to the origin without uncertainty; the next reading continues from there."""
         self._pose = np.zeros(3)

@@ -83,20 +83,27 @@ class SlipReport:
     """Result of the slip test after one step."""
 
     alarm: bool  # whether a wheel does not fit, now or within the hold time
-    level: float  # largest residual sum over its bound
+    level: float  # largest residual sum over its bound, in this step
     # (n,) excess turn [rad] of each wheel if it were the only cause: of this step; in the step in which the alarm
     # starts, of the whole window; zeros without alarm
     excess: Vector
     wheel: int | None  # index of that wheel, if gyro and known sign identify it
+    highest: float = 0.0  # largest level since the alarm began
+    of_turn: bool = False  # whether only the turn of a gyro has shown it since then: the wheels agree with each other
 
     def text(self, joints: Sequence[str]) -> str:
         """Text of the alarm for the diagnostics; empty without one. `joints`: names of the wheels."""
         if not self.alarm:
             return ""
+        if self.of_turn and self.wheel is None:
+            return (
+                f"the turn by the wheels does not fit that by the gyro: up to {self.highest:.1f} times the bound; "
+                "slip, a wrong size or distance of the wheels, or late stamps of the gyro or the wheels"
+            )
         which = "a wheel" if self.wheel is None else joints[self.wheel]
         unknown = f"; which of {', '.join(joints)} is unknown" if self.wheel is None else ""
         why = "by slip, a wrong count or a wrong radius"
-        return f"{which} does not fit the other wheels, {why}: {self.level:.1f} of the bound{unknown}"
+        return f"{which} does not fit the other wheels, {why}: up to {self.highest:.1f} times the bound{unknown}"
 
 
 # A row of the window: sums from the start up to one step, then the terms of the bounds of that step; from _WHEELS on
@@ -120,15 +127,17 @@ def _sum_up(
     row: Vector,
     oldest: Vector,
     directions: Vector,
+    of_wheels_alone: int,
     total: Vector,
-) -> float:
+) -> tuple[float, float]:
     """Write the row (w,) after the last one (w,), and test the window from the `oldest` row (w,) to it.
 
     `wheels` (n, 10) are x, y, radius and part of vx of each, then slant, depth and phase as supposed, whose rollers may
     be off by `offsets` (k,) [rad], and those in use; `limits` (7,) the terms of the bounds and the pitches of both, in
     arrays since each item of a tuple takes a call as long as the sums of a wheel. From `dt` to `bias` it is the step.
-    `directions` (m, n) span the residual space; one beyond n - 3 is that of a turn. The residual sums along them [rad]
-    are written into `total` (m,). Returns the largest ratio of a sum to its bound.
+    `directions` (m, n) span the residual space; one after those `of_wheels_alone` is that of a turn. The sums along
+    them [rad] are written into `total` (m,). Returns the largest ratio of a sum to its bound, of the wheels and of the
+    turn.
     """
     tolerance, delay, quantum, jitter, lever, pitch, used_pitch = limits
     n, count = len(step), len(offsets)
@@ -156,19 +165,21 @@ def _sum_up(
         swing = delay * abs(row[at + 3 * n] - oldest[at + 3 * n])
         travel, creep = row[at + 2 * n] - oldest[at + 2 * n], _CREEP * (row[_TIME] - oldest[_TIME])
         of_wheels[i] = widest + tolerance * travel + creep + swing + quantum
-    level = 0.0
+    level, level_of_turn = 0.0, 0.0
     for m in range(len(directions)):
         total[m], bound = 0.0, 0.0
         for i in range(n):
             total[m] += directions[m, i] * (row[_WHEELS + i] - oldest[_WHEELS + i])
             bound += abs(directions[m, i]) * of_wheels[i]
-        if m >= n - 3:
+        if m >= of_wheels_alone:
             # Noise is independent in each step; the bias is the same in all steps.
             noise = row[_TURN_VARIANCE] - oldest[_TURN_VARIANCE] + (jitter * row[_RATE]) ** 2
             noise += (row[_BIAS_ERROR] - oldest[_BIAS_ERROR]) ** 2 + (jitter * oldest[_RATE]) ** 2
             bound += lever * (tolerance * (row[_TURN] - oldest[_TURN]) + _SURE * sqrt(noise))
-        level = max(level, abs(total[m]) / bound)
-    return level
+            level_of_turn = abs(total[m]) / bound
+        else:
+            level = max(level, abs(total[m]) / bound)
+    return level, level_of_turn
 
 
 class SlipTest:
@@ -208,6 +219,7 @@ class SlipTest:
         self._limits = np.array([*terms, supposed.pitch, used.pitch])
         self._window: deque[Vector] = deque()
         self._alarm, self._calm = False, 0.0
+        self._highest, self._of_turn = 0.0, True  # since the alarm began
         self._suspects = np.ones(n, dtype=bool)
         self.clear()
 
@@ -244,7 +256,9 @@ class SlipTest:
         variance, bias = (0.0, 0.0) if turn is None else (turn.variance, turn.bias_error)
         directions = self._null if turn is None else self._with_turn
         total, moved = np.empty(len(directions)), (dt, before, step, displacement, residual, variance, bias)
-        level = _sum_up(self._wheels, self._offsets, *moved, self._limits, last, row, window[0], directions, total)
+        ways = directions, len(self._null), total
+        of_wheels, of_turn = _sum_up(self._wheels, self._offsets, *moved, self._limits, last, row, window[0], *ways)
+        level = max(of_wheels, of_turn)
         begins = level > 1.0 and not self._alarm
         self._calm = 0.0 if level > 1.0 else self._calm + dt
         self._alarm = begins or (self._alarm and self._calm <= self.settings.slip_hold)
@@ -252,13 +266,15 @@ class SlipTest:
             return SlipReport(False, level, np.zeros(len(step)), None)
         if begins:
             self._suspects[:] = True
+            self._highest, self._of_turn = 0.0, True
+        self._highest, self._of_turn = max(self._highest, level), self._of_turn and of_wheels <= 1.0
         if turn is not None and self.settings.wheels_overrun and level > 1.0:
             n = len(step)
             turned = (row - window[0])[_WHEELS + n : _WHEELS + 2 * n]
             self._suspects &= _could_have_left(directions, total, turned)
         wheel = int(np.argmax(self._suspects)) if np.sum(self._suspects) == 1 else None
         excess = _excess(directions, total if begins else directions @ residual)
-        return SlipReport(True, level, excess, wheel)
+        return SlipReport(True, level, excess, wheel, self._highest, self._of_turn)
 
 
 def _excess(directions: Vector, total: Vector) -> Vector:
