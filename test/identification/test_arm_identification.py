@@ -456,6 +456,17 @@ def test_scales_of_efforts_follow_from_those_over_one_joint_and_that_of_the_larg
     assert scale.of_joints == pytest.approx(of_joints)
 
 
+@pytest.mark.parametrize(("factor", "unit"), [(-0.93, False), (-930.0, True), (0.19, True)])
+def test_efforts_of_the_other_sign_are_told_to_be_those_of_an_arm_upside_down(factor, unit):
+    factors = {"joint_1": (factor, 0.9)}
+    equations = SimpleNamespace(link_factors=lambda: factors, model=SimpleNamespace(joint_names=JOINTS[:1]))
+    estimate = Estimate("coulomb", "N m", 1.0, 0.1, (0.8, 1.2))
+    (finding,) = effort_scale(equations, {}).judged([Finding(FINDINGS.row("coulomb", "joint_1"), estimate)])
+    assert finding.estimate.reason.kind is Kind.WRONG_SIGNALS
+    assert ("the arm hangs upside down" in finding.estimate.verdict) == (factor < 0.0)
+    assert ("check their unit" in finding.estimate.verdict) == unit
+
+
 def test_efforts_without_a_delay_have_none_although_readings_lie_just_behind_reversals():
     tree, signals, _ = arm_without_rotors(61, 50.0)
     delay = identify_arm_friction([signals], ArmFrictionModel(JOINTS[:3], tree)).readings[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from youbot_dynamics.identification import comparison
 from youbot_dynamics.identification.base_friction._signals import recorded_wheel_signals, wheel_signals
 from youbot_dynamics.identification.pipeline import _extraction as extraction
 from youbot_dynamics.identification.pipeline import identify
-from youbot_dynamics.identification.reading import Options, excess_of_angles, look_at, open_recording
+from youbot_dynamics.identification.reading import Options, excess_of_angles, look_at, open_recording, robot_of
 from youbot_dynamics.identification.signals import recorded_arm
 from youbot_dynamics.identification.thermal.stage import MotorSignals, recorded_motors
 from youbot_dynamics.recording import message_types
@@ -25,7 +26,7 @@ from youbot_dynamics.recording.bag import open_bag
 from youbot_dynamics.recording.mcap_writer import BagWriter
 from youbot_dynamics.recording.message_types import ODOMETRY, TWIST, joint_state_cdr, odometry_cdr, twist_cdr
 from youbot_dynamics.report._words import rounded
-from youbot_dynamics.robot import unnamed_robot
+from youbot_dynamics.robot import load_robot, unnamed_robot
 from youbot_dynamics.simulation.base import BasePlant
 from youbot_dynamics.simulation.truth import load_truth
 
@@ -393,3 +394,37 @@ def test_stamps_of_wheels_later_than_those_of_poses_are_told_before_anything_els
     if late:
         assert found.warnings[0] == told[0] and "delays by these stamps contain it" in told[0]
         assert float(told[0].split(" stamped ")[1].split(" ")[0]) == pytest.approx(80.0, abs=5.0)
+
+
+JOINTS, FINGER = ("shoulder", "elbow"), "finger"
+TWISTS = [(1.0, "/cmd_vel", TWIST, twist_cdr((0.1, 0.0, 0.0)))]
+
+
+def arm_rows(names: tuple[str, ...], effort: tuple[float, ...] = ()) -> list[tuple[float, str, str, bytes]]:
+    """Joint states of some joints, of which the first ones have efforts."""
+    known = (*effort, *[math.nan] * (len(names) - len(effort))) if effort else None
+    states = [joint_state_cdr(nanoseconds(0.02 * k), names, [0.1 * k] * len(names), None, known) for k in range(1, 20)]
+    return [(0.02 * k, "/joint_states", JOINT_STATE, state) for k, state in enumerate(states, 1)]
+
+
+@pytest.mark.parametrize(
+    ("messages", "joints"),
+    [
+        (arm_rows((*JOINTS, FINGER), (1.0, 2.0)), JOINTS),
+        (arm_rows(JOINTS, (1.0, 2.0)) + TWISTS, None),
+        (arm_rows((*JOINTS, "arm_joint_1"), (1.0, 2.0)), None),
+        (arm_rows(("front_wheel", "left_wheel", "right_wheel"), (1.0, 2.0)), None),
+    ],
+)
+def test_a_bag_of_joints_alone_that_no_file_names_is_of_an_unnamed_arm(messages, joints, tmp_path: Path) -> None:
+    youbot, path = load_robot(), write_rows(tmp_path / "bag", messages, robot_id="")
+    robot = robot_of([None], youbot, lambda number: open_recording(path, number, youbot, Options()))
+    expected = youbot if joints is None else unnamed_robot("unnamed robot", joints, has_base=False)
+    assert robot.robot_id == expected.robot_id
+    assert robot.driver.arm_joints == expected.driver.arm_joints
+
+
+def test_a_bag_of_such_joints_without_efforts_is_told_what_it_lacks(tmp_path: Path) -> None:
+    youbot, path = load_robot(), write_rows(tmp_path / "bag", arm_rows(JOINTS), robot_id="")
+    with pytest.raises(RecordingError, match="without efforts, of elbow, shoulder; .*its URDF as --robot-file"):
+        robot_of([None], youbot, lambda number: open_recording(path, number, youbot, Options()))

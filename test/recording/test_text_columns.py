@@ -301,8 +301,32 @@ def test_numbered_joints_are_those_of_the_robot_file_where_there_are_as_many(tmp
     columns = "time,position.shoulder,position.elbow,effort.shoulder,effort.elbow"
     assert propose_columns(log, ("shoulder", "elbow")).description == columns
     assert "position.joint_1" in propose_columns(log, ("shoulder", "elbow", "wrist")).description
+    log = log_of(tmp_path, "t,q[0],q[1],tau_J[0],tau_J[1]")  # also from 0, and where the names are numbered from 1
+    assert propose_columns(log, ("shoulder", "elbow")).description == columns
+    of_numbers = "time,position.joint_1,position.joint_2,effort.joint_1,effort.joint_2"
+    own = ("joint_1", "joint_2")
+    assert propose_columns(log, own, known=own).description == of_numbers
+    assert propose_columns(log_of(tmp_path, "t,q1,q2,tau1,tau2"), own, known=own).description == of_numbers
     log = log_of(tmp_path, "t,left_pos,right_pos,left_tau,right_tau")  # of which nobody knows the order
     assert "position.left" in propose_columns(log, ("shoulder", "elbow")).description
+
+
+@pytest.mark.parametrize(
+    ("header", "known", "columns"),
+    [
+        ("time,q[0],q[1],dq[0],dq[1],tau_J[0],tau_J[1]", (), "joint_0 joint_1 joint_0 joint_1 joint_0 joint_1"),
+        ("t,J1 pos,J2 pos,motor_1_torque,motor_2_torque", (), "J1 J2 J1 J2"),
+        ("t,q1,q2,tau_J1,tau_J2", ("J1", "J2"), "J1 J2 J1 J2"),
+        ("t,motor1_pos,joint1_pos,motor1_tau", (), "motor1 joint1 motor1"),  # two joints with angles of their own
+        ("t,joint1_pos,joint2_pos,motor1_tau", (), "joint1 joint2 motor1"),
+        ("t,left1_pos,right1_tau", (), "left1 right1"),
+    ],
+)
+def test_joints_of_the_same_numbers_are_the_same_if_no_column_says_otherwise(
+    tmp_path: Path, header: str, known: tuple[str, ...], columns: str
+) -> None:
+    described = propose_columns(log_of(tmp_path, header), known=known).description.split(",")[1:]
+    assert [name.split(".")[-1] for name in described] == columns.split()
 
 
 @pytest.mark.parametrize(

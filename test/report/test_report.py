@@ -380,6 +380,27 @@ def test_the_next_step_with_an_unnamed_arm_is_its_urdf(identified: bool) -> None
         assert following.words.startswith("give the URDF of the arm with --robot-file") and not following.command
 
 
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [
+        (Kind.WRONG_SIGNALS, "mend what efforts and robot file contradict (see above), and identify again"),
+        (Kind.NOT_EXCITED, "move each joint in both directions, at several speeds"),
+        (Kind.NOT_MEASURED, "record what was not measured (see above)"),
+        (Kind.UNEXPLAINED, "mend what is refused (see above), and identify again"),
+    ],
+)
+def test_the_next_step_of_an_arm_without_a_value_follows_from_the_kind_of_its_refusals(kind: Kind, step: str) -> None:
+    refusals = tuple(
+        Finding(
+            ARM_FINDINGS.row(name, "joint_1"), Estimate(name, "N m", NAN, NAN, (NAN, NAN), Reason(kind, "so it is"))
+        )
+        for name in ("coulomb", "viscous")
+    )
+    arm = result((StageResult("arm_friction", refusals),))
+    assert next_step(arm, "found/result.yaml", "").words == step
+    assert next_step(result((StageResult("arm_friction", ()),)), "found/result.yaml", "").words.startswith("move each")
+
+
 def test_the_next_step_with_a_simulated_robot_starts_the_same_one_again() -> None:
     known, mock = result((StageResult("delay", DELAYS[:1]),)), "--robot mock --params-file demo/stabilised.yaml"
     following = next_step(known, "demo/result.yaml", mock)

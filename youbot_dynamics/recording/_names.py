@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -79,6 +79,8 @@ _SILENT = set(
 )
 _SILENT |= set("twist value rads ticks counts raw sensor dot per ist".split())
 _GENERAL = {"joint", "motor", "axis", "arm", "shaft", "actuator"}  # names of the only joint
+_JOINT_SYMBOLS = {"j", "J"}
+_NUMBERED = re.compile(r"(?P<word>[A-Za-z]+)_?(?P<number>\d+)")
 _SPEEDS = {"vx": "x", "vy": "y", "wz": "yaw", "vyaw": "yaw", "vtheta": "yaw", "vth": "yaw"}
 _SPEEDS |= dict.fromkeys(("yawrate", "turnrate"), "yaw")
 # Of a base that drives and turns, where no header names an axis: "v_cmd, w_cmd, v, w".
@@ -325,6 +327,25 @@ def one_joint(names: Sequence[str]) -> dict[str, str]:
     general = [name for name in names if name.lower() in _GENERAL]
     own = [name for name in names if name not in general]
     return dict.fromkeys(general, own[0] if own else "joint") if len(own) < 2 else {}
+
+
+def numbered_alike(meanings: Sequence[Meaning], known: Set[str]) -> dict[str, str]:
+    """Names of numbered joints -> those that columns of other roles give them, as of tau_J[0] beside q[0].
+
+    Words such as "joint", "motor" and "J" are of the same joints where they have the same numbers, each with roles of
+    its own. Names that are `known` come first, else those that the header has first.
+    """
+    names, roles = dict[str, dict[str, str]](), dict[str, set[str]]()
+    for one in meanings:
+        numbered = _NUMBERED.fullmatch(one.channel)
+        if numbered and (numbered["word"].lower() in _GENERAL or numbered["word"] in _JOINT_SYMBOLS):
+            names.setdefault(numbered["word"], {})[numbered["number"]] = one.channel
+            roles.setdefault(numbered["word"], set()).add(one.role)
+    first, *others = sorted(names.values(), key=lambda of: known.isdisjoint(of.values())) if names else [{}]
+    shared = sum(map(len, roles.values())) > len(set().union(*roles.values()))
+    if shared or any({*other} != {*first} for other in others):
+        return {}
+    return {name: first[number] for other in others for number, name in other.items()}
 
 
 def _joint(header: str) -> str:

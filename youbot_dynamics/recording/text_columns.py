@@ -29,6 +29,7 @@ from youbot_dynamics.recording._names import (
     is_base,
     joint_in,
     meaning_of,
+    numbered_alike,
     one_joint,
     unit_of,
 )
@@ -36,6 +37,7 @@ from youbot_dynamics.recording._names import (
 SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log")
 _START = 1_000_000  # bytes that tell the encoding
 _PART = re.compile("nano|nsec", re.IGNORECASE)
+_FROM_ZERO = re.compile(r"(?<!\d)0+$")
 _ANY_TIME = Column(0, "time", "", 1.0)
 _FIRST = ", such as time,position.joint,effort.joint or time:ms,command.x,measured.x"
 _FROM_HEADER, _FROM_ECHO = "as its header says", "as `ros2 topic echo --csv` writes a JointState"
@@ -85,7 +87,8 @@ def propose_columns(path: Path, joints: Sequence[str] = (), rate: float = 0.0, k
             command that may be another; with what may be given as `--columns`.
     """
     names, first, source = _header(path)
-    meanings = _own_joints(beside(_whole_poses(_meanings(names, known))), joints, known)
+    named = any(joint_in(name, known) for name in names)
+    meanings = _own_joints(beside(_whole_poses(_meanings(names, known))), joints, known, named)
     meanings = _one_time(meanings, names, first)
     if rate > 0.0:
         meanings = [Meaning() if one.role == "time" else one for one in meanings]
@@ -229,15 +232,25 @@ def _is_entry(field: str) -> bool:
     return bool(field) and is_value(field, _ANY_TIME)
 
 
-def _own_joints(meanings: Sequence[Meaning], joints: Sequence[str], known: Collection[str]) -> list[Meaning]:
-    """The meanings with the names of the robot's joints, and without other joints beside them."""
+def _own_joints(
+    meanings: Sequence[Meaning], joints: Sequence[str], known: Collection[str], named: bool
+) -> list[Meaning]:
+    """The meanings with the names of the robot's joints, and without other joints beside them.
+
+    `named` tells whether the header itself has such a name; numbers alone become names too.
+    """
+    alike = numbered_alike(meanings, {*known})
+    meanings = [replace(one, channel=alike.get(one.channel, one.channel)) for one in meanings]
     found = list(dict.fromkeys(one.channel for one in meanings if one.channel and one.channel not in AXES))
     names = one_joint(found)
     found = list(dict.fromkeys(names.get(name, name) for name in found))
-    if {*found} & {*known}:
+    numbered = len(found) == len(joints) and len({re.sub(r"\d+", "", name) for name in found}) == 1
+    # Joints of q[0], q[1], ... are not the ones of these numbers of a robot that counts from 1.
+    from_zero = numbered and not named and any(_FROM_ZERO.search(name) for name in {*found} - {*known})
+    if {*found} & {*known} and not from_zero:
         renamed = [replace(one, channel=names.get(one.channel, one.channel)) for one in meanings]
         return [one if one.channel in ("", *AXES, *known) else Meaning() for one in renamed]
-    if len(found) == len(joints) and len({re.sub(r"\d+", "", name) for name in found}) == 1:  # numbered alone
+    if numbered:
         own = dict(zip(sorted(found, key=lambda name: (len(name), name)), joints, strict=True))
         names = {**own, **{name: own[one] for name, one in names.items()}}
     return [replace(one, channel=names.get(one.channel, one.channel)) for one in meanings]

@@ -26,6 +26,7 @@ from youbot_dynamics.report._words import Rows, brief, listed, rounded, shown
 from youbot_dynamics.robot import UNNAMED
 
 _FIRST = ("delay", "body")  # stages with delays
+_BY_MOTION = {Kind.NOT_EXCITED, Kind.TOO_LITTLE_DATA, Kind.TOO_WIDE, Kind.CONFUSED, Kind.AT_BOUND, Kind.UNTOLD}
 _FEW = 3  # more axes, wheels or joints are counted instead of named
 
 
@@ -213,7 +214,9 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
         return NextStep(words, _new_robot(result, "my_robot.yaml"))
     if not robot:  # nothing to drive
         arm = f"the arm with these values: --robot-file {shlex.quote(str(Path(result_file).parent / 'robot.yaml'))}"
-        return NextStep(arm if len(values) > 1 else "move each joint in both directions, at several speeds", "")
+        if len(values) > 1 and _contradicts(result, "arm_friction", "thermal"):
+            arm = f"mend what efforts and robot file contradict (see above), or use {arm}"
+        return NextStep(arm if len(values) > 1 else _step_without_values(result), "")
     if _contradicts(result, "calibration"):
         return NextStep("mend what wheels and poses contradict, before the base drives, and identify again", "")
     delays = result.of(EFFECTIVE)
@@ -242,6 +245,19 @@ def next_step(result: Result, result_file: str, robot: str = "--robot real") -> 
         return NextStep(words, " ".join(["youbot play arm_excitation", *of_robot]))
     words = "drive every axis with this command, with youbot record in a second terminal:"
     return NextStep(words, " ".join(["youbot play excitation", *of_robot]))
+
+
+def _step_without_values(result: Result) -> str:
+    """What to do with an arm of which nothing was identified, by the kinds of the reasons."""
+    reasons = [finding.estimate.reason for finding in result.findings if finding.row.told]
+    kinds = {reason.kind for reason in reasons if reason is not None}
+    if Kind.WRONG_SIGNALS in kinds:
+        return "mend what efforts and robot file contradict (see above), and identify again"
+    if not kinds or kinds & _BY_MOTION:
+        return "move each joint in both directions, at several speeds"
+    if Kind.NOT_MEASURED in kinds:
+        return "record what was not measured (see above)"
+    return "mend what is refused (see above), and identify again"
 
 
 def _new_robot(result: Result, out: str) -> str:

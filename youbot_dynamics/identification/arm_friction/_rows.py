@@ -53,8 +53,8 @@ WRAPPED = Reason(
 _FEWEST_WRAPS, _END_OF_RANGE = 5, 0.85  # jumps; share of the range within which its ends are
 UNSIGNED = Reason(
     Kind.WRONG_SIGNALS,
-    "the efforts never change their sign, although joints move both ways and their links pull both ways: these are "
-    "magnitudes; record them with their sign",
+    "the efforts never change their sign, although motion and weight of the links do: these are magnitudes, to be "
+    "recorded with their sign, or the arm is not mounted as in its URDF, as at a wall: give it a root_link with z up",
 )
 STOOD = Reason(
     Kind.NOT_EXCITED,

@@ -53,14 +53,20 @@ class EffortScale:
             shared = "joint" not in finding.row.of and not self.gives_bodies
             # A time is right in any unit of the efforts.
             if finding.identified and finding.row.unit != "s" and (_wrong(scale) or shared):
-                reason = Reason(
-                    Kind.WRONG_SIGNALS,
-                    f"the efforts are {scale:.2g} times what the links in the robot file need: check their "
-                    "unit and order, the torque constant and gear ratio, the masses of the links, and the load",
-                )
+                text = f"the efforts are {scale:.2g} times what the links in the robot file need: {_remedy(scale)}"
+                reason = Reason(Kind.WRONG_SIGNALS, text)
                 finding = finding.refused(reason)
             checked.append(finding)
         return checked
+
+
+def _remedy(scale: float) -> str:
+    """What to check of efforts of a wrong scale."""
+    remedy = "check their unit and order, the torque constant and gear ratio, the masses of the links, and the load"
+    if scale > 0.0:
+        return remedy
+    turned = "give them the other sign, or, if the arm hangs upside down, its URDF a root_link with z up"
+    return f"{turned}; {remedy}" if _wrong(-scale) else turned
 
 
 def _wrong(scale: float) -> bool:

@@ -261,6 +261,11 @@ def _wrong_scales(found: ArmFriction, scale: EffortScale, called: Mapping[str, s
         "friction is wrong by the same factor if they are in another unit than N m, or a torque constant or gear ratio "
         "is wrong; or the arm carried a load, or its joints have another order"
     )
+    if scale.overall < 0.0:
+        whole = (
+            f"the efforts show {scale.overall:.3g} times the weight and inertia of the links in the robot file: they "
+            "have the other sign, or the arm hangs upside down, other than its URDF says"
+        )
     if scale.wrong:
         return [whole]
     warnings = [
@@ -274,8 +279,8 @@ def _wrong_scales(found: ArmFriction, scale: EffortScale, called: Mapping[str, s
     if scale.weightless:
         warnings.append(
             f"the efforts of {listed([called[joint] for joint in scale.weightless])} do not show the weight of the "
-            "links in the robot file: check the order of joints and efforts, and that the driver reports whole "
-            "torques, without compensation of the weight"
+            "links in the robot file: check the order of joints and efforts, that the driver reports whole torques, "
+            "without compensation of the weight, and that the arm is mounted as its URDF says"
         )
     warnings += [
         f"bodies and friction explain only {max(joint.explained, 0.0):.0%} of the torques of {called[joint.name]}: "

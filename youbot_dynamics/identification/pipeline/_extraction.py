@@ -6,7 +6,7 @@ import os
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -201,7 +201,7 @@ class HereWorker:
         """The recording; errors as of `open_recording`."""
         self._forget()
         if number in self._open:
-            return self._open[number]
+            return replace(self._open[number], options=options)  # they may have changed since it was looked at
         opened = open_recording(path, number, robot, options)
         files = path.rglob("*") if path.is_dir() else [path]
         size = sum(file.stat().st_size for file in files if file.is_file())

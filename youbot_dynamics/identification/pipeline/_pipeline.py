@@ -110,12 +110,13 @@ def identify(
     if not files:
         raise RecordingError("recordings", got="none", expected="one or more")
     logs = [columns_of(file, options.columns, options.rate, robot) for file in files]
-    robot = robot_of(logs, robot)
+    here = worker if isinstance(worker, HereWorker) else HereWorker()
+    work = worker or here
+    given, as_given = robot, options
+    robot = robot_of(logs, robot, lambda number: here.opened(files[number], number, given, as_given))
     if robot.has_base and options.sent_with is None:  # later stages know what earlier ones found, the driver did not
         options = replace(options, sent_with=robot.base.geometry.mecanum())
     requested = _requested(only, robot, logs, str(files[0]) if len(files) == 1 else "the recordings")
-    here = worker if isinstance(worker, HereWorker) else HereWorker()
-    work = worker or here
 
     def reopen(number: int) -> Opened:
         return here.opened(files[number], number, robot, options)

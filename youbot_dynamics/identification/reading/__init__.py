@@ -10,7 +10,7 @@ from youbot_dynamics.identification.reading._clock import (
     on_one_clock,
 )
 from youbot_dynamics.identification.reading._commands import is_to_driver, wheel_commands
-from youbot_dynamics.identification.reading._logs import MERGED, columns_of, efforts_of, robot_of, untold_rows
+from youbot_dynamics.identification.reading._logs import MERGED, columns_of, efforts_of, untold_rows
 from youbot_dynamics.identification.reading._opened import (
     ROLES,
     Opened,
@@ -31,6 +31,7 @@ from youbot_dynamics.identification.reading._opened import (
     times_of,
 )
 from youbot_dynamics.identification.reading._quality import excess_of_angles, look_at
+from youbot_dynamics.identification.reading._unnamed import robot_of
 
 __all__ = [
     "MERGED",

@@ -1,9 +1,8 @@
-"""Text logs of a robot: their columns and joints, and the robot of logs that name none."""
+"""Text logs of a robot: their columns and joints."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,14 +13,14 @@ from youbot_dynamics.arrays import Vector, read_only, usual_step
 from youbot_dynamics.errors import RecordingError
 from youbot_dynamics.recording.series import JointSeries
 from youbot_dynamics.recording.text_columns import SUFFIXES, Columns, described_columns, propose_columns
-from youbot_dynamics.recording.text_log import AXES, JOINT_ROLES, TextLog, read_text_log
-from youbot_dynamics.robot import UNNAMED, Robot, unnamed_robot
+from youbot_dynamics.recording.text_log import TextLog, read_text_log
+from youbot_dynamics.robot import Robot
 
 _BAG_FILES = (".mcap", ".db3", ".bag")
 # Remedy where a text log has commands or motions alone.
 MERGED = "or merge the file of the commands with that of the motion: docs/identification/text_logs.md"
 _OF_MOTION = "position", "velocity"  # roles of joints
-_NAMELESS = "youbot"  # robot that is assumed where no file names one
+NAMELESS = "youbot"  # robot that is assumed where no file names one
 
 
 def columns_of(path: Path, columns: str, rate: float, robot: Robot) -> Columns | None:
@@ -33,26 +32,9 @@ def columns_of(path: Path, columns: str, rate: float, robot: Robot) -> Columns |
     if not path.is_file() or path.suffix in _BAG_FILES or not (columns or path.suffix.lower() in SUFFIXES):
         return None
     arm = robot.driver.arm_joints
-    joints = () if robot.robot_id == _NAMELESS else arm
+    joints = () if robot.robot_id == NAMELESS else arm
     known = (*robot.driver.wheel_joints, *arm)
     return described_columns(path, columns, rate) if columns else propose_columns(path, joints, rate, known)
-
-
-def robot_of(logs: Sequence[Columns | None], robot: Robot) -> Robot:
-    """The robot of recordings: an unnamed one of which nothing is known, where no file names it, nor a joint does.
-
-    Args:
-        logs: columns of each recording, None for a bag.
-        robot: as the user gave it.
-    """
-    roles = [log.roles for log in logs if log is not None]
-    if robot.robot_id != _NAMELESS or not roles or len(roles) < len(logs):
-        return robot
-    joints = tuple(dict.fromkeys(name for of in roles for role in JOINT_ROLES for name in of.get(role, ())))
-    moved = {name for of in roles for role in ("command", "measured", "pose") for name in of.get(role, ())}
-    if {*joints} & {*robot.driver.wheel_joints, *robot.driver.arm_joints}:
-        return robot
-    return unnamed_robot(UNNAMED[bool(joints)], joints, has_base=bool(moved & {*AXES}))
 
 
 def _joints(robot: Robot) -> tuple[str, ...]:

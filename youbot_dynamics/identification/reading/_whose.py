@@ -24,7 +24,7 @@ def unnamed(recording: Recording, robot: Robot) -> str:
         RecordingError: it names some of the wheels, and others instead of the rest.
     """
     wheels, arm = robot.driver.wheel_joints, {*robot.driver.arm_joints}
-    found = _joints(recording, wheels)
+    found = named_joints(recording, wheels)
     some = found & {*wheels}
     if some and len(some) < len(wheels) <= len(found) and not (robot.is_youbot or found & arm):
         thing, got = f"joints of {recording.path}", ", ".join(sorted(found)[:_MOST_LISTED])
@@ -40,12 +40,11 @@ def other_joints(recording: Recording, robot: Robot) -> str:
     are named as wheels are.
     """
     wheels = robot.driver.wheel_joints
-    found = _joints(recording, wheels)
+    found = named_joints(recording, wheels)
     if robot.is_youbot and not found & {*wheels, *robot.driver.arm_joints}:
-        alike = sorted(name for name in found if _WHEEL.search(name))
-        if len(alike) < _FEWEST_WHEELS:
+        if not of_wheels(found):
             return ""
-        names = ", ".join(alike[:_MOST_LISTED])
+        names = ", ".join(sorted(filter(_WHEEL.search, found))[:_MOST_LISTED])
         return f"joints {names} look like wheels: youbot new-robot makes a robot file of them"
     if robot.is_youbot or found & {*wheels, *robot.driver.arm_joints} or len(found) < len(wheels):
         return ""
@@ -55,13 +54,18 @@ def other_joints(recording: Recording, robot: Robot) -> str:
     )
 
 
-def _joints(recording: Recording, enough: Collection[str]) -> set[str]:
-    """Joints that a recording names, as far as those that are enough."""
+def of_wheels(joints: Collection[str]) -> bool:
+    """Whether enough of some joints are named as the wheels of a base are."""
+    return sum(_WHEEL.search(name) is not None for name in joints) >= _FEWEST_WHEELS
+
+
+def named_joints(recording: Recording, enough: Collection[str]) -> set[str]:
+    """Joints that a recording names, as far as those that are enough; all if these are none."""
     found = set[str]()
     for topic in recording.topics.values():
         if topic.type in JOINT_TYPES and topic.count:
             with suppress(RecordingError):  # which the stage that needs the topic reports
                 found.update(*recording.joint_names(topic.name))
-        if found.issuperset(enough):
+        if enough and found.issuperset(enough):
             break
     return found
