@@ -58,7 +58,9 @@ from youbot_dynamics.identification.arm_friction._windows import (
     shortest,
     turning_points,
 )
+from youbot_dynamics.identification.arm_friction.stage import FINDINGS
 from youbot_dynamics.identification.excitation import arm_motion
+from youbot_dynamics.identification.finding import Finding
 from youbot_dynamics.identification.least_squares import Estimate, Kind
 from youbot_dynamics.identification.signals import ArmSignals, even_stamps
 
@@ -456,7 +458,7 @@ def test_scales_of_efforts_follow_from_those_over_one_joint_and_that_of_the_larg
     assert scale.of_joints == pytest.approx(of_joints)
 
 
-@pytest.mark.parametrize(("factor", "unit"), [(-0.93, False), (-930.0, True), (0.19, True)])
+@pytest.mark.parametrize(("factor", "unit"), [(-0.93, False), (-930.0, True), (3.9, True)])
 def test_efforts_of_the_other_sign_are_told_to_be_those_of_an_arm_upside_down(factor, unit):
     factors = {"joint_1": (factor, 0.9)}
     equations = SimpleNamespace(link_factors=lambda: factors, model=SimpleNamespace(joint_names=JOINTS[:1]))

@@ -15,6 +15,7 @@ from named_findings import named_finding
 from report_pages import Report, render
 
 from youbot_dynamics.errors import ResourceError
+from youbot_dynamics.identification.arm_friction.stage import FINDINGS as ARM_FINDINGS
 from youbot_dynamics.identification.comparison import FEEDBACK, OPEN_LOOP, RESTORED, ROWS, PathComparison
 from youbot_dynamics.identification.delay import OPPOSITE, leading
 from youbot_dynamics.identification.finding import Correlation, Finding, FitCurve, StageResult
@@ -371,34 +372,26 @@ def test_where_motion_contradicts_the_commands_no_drive_is_suggested(recording: 
         assert following.command == command and not following.at_once
 
 
-@pytest.mark.parametrize("identified", [False, True])
-def test_the_next_step_with_an_unnamed_arm_is_its_urdf(identified: bool) -> None:
-    found = DELAYS[:1] if identified else ()
-    arm = replace(result((StageResult("delay", found),)), robot_id=UNNAMED[1])
-    for robot in ("--robot real", ""):
-        following = next_step(arm, "found/result.yaml", robot)
-        assert following.words.startswith("give the URDF of the arm with --robot-file") and not following.command
-
-
-@pytest.mark.parametrize(
-    ("kind", "step"),
-    [
-        (Kind.WRONG_SIGNALS, "mend what efforts and robot file contradict (see above), and identify again"),
-        (Kind.NOT_EXCITED, "move each joint in both directions, at several speeds"),
-        (Kind.NOT_MEASURED, "record what was not measured (see above)"),
-        (Kind.UNEXPLAINED, "mend what is refused (see above), and identify again"),
-    ],
-)
-def test_the_next_step_of_an_arm_without_a_value_follows_from_the_kind_of_its_refusals(kind: Kind, step: str) -> None:
-    refusals = tuple(
-        Finding(
-            ARM_FINDINGS.row(name, "joint_1"), Estimate(name, "N m", NAN, NAN, (NAN, NAN), Reason(kind, "so it is"))
+def test_the_next_step_with_an_arm_is_its_urdf_or_follows_from_the_kind_of_its_refusals() -> None:
+    for found in ((), DELAYS[:1]):
+        unnamed = replace(result((StageResult("delay", found),)), robot_id=UNNAMED[1])
+        for robot in ("--robot real", ""):
+            following = next_step(unnamed, "found/result.yaml", robot)
+            assert following.words.startswith("give the URDF of the arm with --robot-file") and not following.command
+    steps = {
+        Kind.WRONG_SIGNALS: "mend what efforts and robot file contradict (see above), and identify again",
+        Kind.NOT_EXCITED: "move each joint in both directions, at several speeds",
+        Kind.NOT_MEASURED: "record what was not measured (see above)",
+        Kind.UNEXPLAINED: "mend what is refused (see above), and identify again",
+    }
+    for kind, step in steps.items():
+        refusals = tuple(
+            Finding(ARM_FINDINGS.row(name, "joint_1"), Estimate(name, unit, NAN, NAN, (NAN, NAN), Reason(kind, "so")))
+            for name, unit in (("coulomb", "N m"), ("viscous", "N m s/rad"))
         )
-        for name in ("coulomb", "viscous")
-    )
-    arm = result((StageResult("arm_friction", refusals),))
-    assert next_step(arm, "found/result.yaml", "").words == step
-    assert next_step(result((StageResult("arm_friction", ()),)), "found/result.yaml", "").words.startswith("move each")
+        assert next_step(result((StageResult("arm_friction", refusals),)), "found/result.yaml", "").words == step
+    nothing = result((StageResult("arm_friction", ()),))
+    assert next_step(nothing, "found/result.yaml", "").words.startswith("move each")
 
 
 def test_the_next_step_with_a_simulated_robot_starts_the_same_one_again() -> None:
