@@ -186,9 +186,9 @@ def test_another_command_interface_is_refused_and_both_move_alike():
     np.testing.assert_allclose(twist, wheels, atol=1e-3)
 
 
-def test_a_gyro_tells_the_turn_once_its_bias_was_seen():
-    """A wheel that counts a tenth too much turns odometry, but not with a gyro."""
-    program = read_program(program_path("translation"), 0.02).trajectory()
+def test_a_gyro_tells_the_turn_once_its_bias_was_seen_and_it_has_turned_with_the_wheels():
+    """Wheels that count too much turn odometry, but not with a gyro."""
+    program = read_program(program_path("combined"), 0.02).trajectory()
     truth = TRUTH.with_geometry(ROBOT.base.geometry)
     small = dataclasses.replace(truth, wheel_radius_error=(0.03, 0.0, 0.03, 0.0))
     plain, helped = (

@@ -234,7 +234,7 @@ class OdometryNode(Node):
 
     def _say_ready(self) -> None:
         """Say once that the robot can drive: wheels are read, and a base_controller is there for the tracker."""
-        reads = time.monotonic() - self._last_message < _SILENCE and bool(np.all(np.isfinite(self._read)))
+        reads = self._last_message > -np.inf and bool(np.all(np.isfinite(self._read)))
         if self._ready or not reads or (self.tracker is not None and not self.count_publishers("wheel_commands")):
             return
         self._ready = True
