@@ -171,9 +171,9 @@ def test_few_topics_are_listed_for_what_is_missing(tmp_path):
     with BagWriter(tmp_path / "bag", {}) as writer:
         for k in range(24):
             writer.add_topic(f"/arm_1/topic_{k}", JOINT_STATE)
-            writer.write(f"/arm_1/topic_{k}", joint_state_cdr(ORIGIN, ["finger"], position=[0.0]), ORIGIN)
+            writer.write(f"/arm_1/topic_{k}", joint_state_cdr(ORIGIN, ["arm_joint_1"], position=[0.0]), ORIGIN)
     line = refusal("identify", tmp_path / "bag", "--out", tmp_path / "found", "--only", "delay")
-    assert line.count("/arm_1/topic_") == 8 and " with finger; and 16 more)" in line
+    assert line.count("/arm_1/topic_") == 8 and " with arm_joint_1; and 16 more)" in line
     line = refusal("identify", tmp_path / "bag", "--out", tmp_path / "found", "--only", "body")
     assert line.count("/arm_1/topic_") == 8 and " and 16 more)" in line
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from youbot_dynamics.arrays import Vector
 from youbot_dynamics.errors import doubled, listed
-from youbot_dynamics.estimation.odometry import GyroFault, gyro_fault
+from youbot_dynamics.estimation.gyro_fault import GyroFault, gyro_fault
 from youbot_dynamics.robot import Driver
 
 

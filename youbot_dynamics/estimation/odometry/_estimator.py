@@ -33,7 +33,8 @@ from youbot_dynamics.arrays import Vector, read_only
 from youbot_dynamics.compiled import compiled
 from youbot_dynamics.control.stamp_rhythm import StampRhythm
 from youbot_dynamics.errors import ModelError
-from youbot_dynamics.estimation.odometry._gyro import GyroCheck, GyroSettings, GyroTurn, GyroYaw, gyro_fault
+from youbot_dynamics.estimation.gyro_fault import gyro_fault
+from youbot_dynamics.estimation.odometry._gyro import GyroCheck, GyroSettings, GyroTurn, GyroYaw
 from youbot_dynamics.estimation.odometry._odometry import Odometry, OdometryState, SignCheck
 from youbot_dynamics.estimation.odometry._slip import SlipSettings
 from youbot_dynamics.kinematics import planar
