@@ -153,6 +153,8 @@ class OdometryNode(Node):
             self._foreign += self._known.isdisjoint(sample.names)
             return
         self._last_message, self._read = time.monotonic(), picked[0]
+        if not self._ready:
+            self._say_ready()
         whole, part = divmod(sample.stamp, 1_000_000_000)
         stamp = whole + 1e-9 * part
         self._stamps.take(self._clock_time(), stamp)
@@ -224,7 +226,6 @@ class OdometryNode(Node):
         return answer(response, True, f"the base is at the origin of {self._frame}")
 
     def _report(self) -> dict[str, Status]:
-        self._say_ready()
         return {
             "wheels": self._wheels_status(),
             "pattern": self._pattern_status(),
@@ -234,11 +235,10 @@ class OdometryNode(Node):
 
     def _say_ready(self) -> None:
         """Say once that the robot can drive: wheels are read, and a base_controller is there for the tracker."""
-        reads = self._last_message > -np.inf and bool(np.all(np.isfinite(self._read)))
-        if self._ready or not reads or (self.tracker is not None and not self.count_publishers("wheel_commands")):
-            return
-        self._ready = True
-        self.get_logger().info("ready")
+        controlled = self.tracker is None or self.count_publishers("wheel_commands") > 0
+        if controlled and np.all(np.isfinite(self._read)):
+            self._ready = True
+            self.get_logger().info("ready")
 
     def _load_status(self) -> Status:
         """Whether other programs' messages, or a queue of readings, are more than this process can take."""

@@ -181,7 +181,7 @@ def _rivals(
                 changes = (wider.values[:2] - values).tolist()
                 rivals.append(Rival(reason, dict(zip(names, changes, strict=True))))
                 # A winding that warms has a voltage that grows more than its current: a negative one of brushes.
-                if cause is _BRUSHES and wider.values[2] > 0.0:
+                if column is signs and wider.values[2] > 0.0:
                     brushes = float(wider.values[2]), wider["further"].standard_error
     except IdentificationError:  # too short for one more unknown
         pass
